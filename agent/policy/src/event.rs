@@ -1,0 +1,232 @@
+//! All the agent can be told.
+
+use core::time::Duration;
+
+use crate::{Attempt, Class, Fingerprint, JobSettings, ProcessId, SubjectId, Want};
+
+/// Something that has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A job is known from now on: just made, or found when the agent started.
+    JobAdded {
+        /// which
+        subject: SubjectId,
+        /// what was decided for it
+        settings: JobSettings,
+        /// what its files and processes say
+        found: Found,
+    },
+    /// The job's folder is gone.
+    JobRemoved {
+        /// which
+        subject: SubjectId,
+    },
+    /// Somebody wants something else of it.
+    WantChanged {
+        /// which
+        subject: SubjectId,
+        /// what
+        want: Want,
+    },
+    /// An attempt runs: launched by this agent, or by the command line.
+    AttemptStarted {
+        /// which
+        subject: SubjectId,
+        /// its attempt
+        attempt: Attempt,
+        /// its supervisor
+        supervisor: ProcessId,
+        /// the job's first process
+        process: Option<ProcessId>,
+    },
+    /// A launch that was ordered did not take place; nothing runs because of it.
+    LaunchRefused {
+        /// which
+        subject: SubjectId,
+        /// the attempt that was ordered
+        attempt: Attempt,
+        /// why
+        failure: LaunchFailure,
+    },
+    /// Its supervisor told its latest.
+    Heard {
+        /// which
+        subject: SubjectId,
+        /// its attempt
+        attempt: Attempt,
+        /// what it told
+        heard: Heard,
+    },
+    /// Its supervisor's process is gone and left no ending.
+    SupervisorGone {
+        /// which
+        subject: SubjectId,
+        /// its attempt
+        attempt: Attempt,
+        /// the job's own processes
+        process: Life,
+    },
+    /// Its ending is recorded.
+    AttemptEnded {
+        /// which
+        subject: SubjectId,
+        /// its attempt
+        attempt: Attempt,
+        /// how
+        ending: Ending,
+    },
+    /// The processes of an orphan were told to end, and what is left was counted.
+    OrphanEnded {
+        /// which
+        subject: SubjectId,
+        /// its attempt
+        attempt: Attempt,
+        /// processes that could not be ended
+        survivors: u32,
+    },
+    /// The strategy answered, or could not.
+    StrategyAnswered {
+        /// which
+        subject: SubjectId,
+        /// the attempt it was asked about
+        attempt: Attempt,
+        /// what it proposes
+        proposal: Proposal,
+    },
+    /// A look at its processes failed; nothing is known.
+    LookFailed {
+        /// which
+        subject: SubjectId,
+        /// its attempt
+        attempt: Attempt,
+    },
+    /// The agent could not hear for this long; `now` has already been cut by it.
+    GapFound {
+        /// how long, on the clock that counts everything
+        length: Duration,
+    },
+}
+
+/// What a job's files and processes said when it was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// what is wanted
+    pub want: Want,
+    /// the highest epoch ever given
+    pub epoch: crate::Epoch,
+    /// endings of class `lost` so far
+    pub pickups: u32,
+    /// its latest attempt
+    pub attempt: Option<FoundAttempt>,
+}
+
+/// The latest attempt as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundAttempt {
+    /// which
+    pub attempt: Attempt,
+    /// how it was found
+    pub state: FoundState,
+}
+
+/// How an attempt was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundState {
+    /// Its supervisor lives.
+    Running {
+        /// its supervisor
+        supervisor: ProcessId,
+        /// the job's first process
+        process: Option<ProcessId>,
+        /// what its files or its supervisor say
+        heard: Heard,
+    },
+    /// Its supervisor is gone and there is no ending.
+    Unattended {
+        /// the job's own processes
+        process: Life,
+    },
+    /// Its ending is recorded.
+    Ended(Ending),
+    /// Its starter lives and has not finished: the launch belongs to somebody else.
+    Launching,
+}
+
+/// What a supervisor tells of its attempt. Durations are listening time as the supervisor measured it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// own beats so far
+    pub sequence: u64,
+    /// since the last own beat, or since the start where there was none
+    pub silence: Duration,
+    /// since the progress last changed, or since the start
+    pub still: Duration,
+    /// since the start
+    pub running: Duration,
+    /// stands for step, counts, fraction and checkpoint together
+    pub progress: Option<Fingerprint>,
+    /// stands for the checkpoint
+    pub checkpoint: Option<Fingerprint>,
+    /// it says itself that it fails
+    pub failing: bool,
+    /// it says itself that it is broken (`WATCHDOG=trigger`)
+    pub broken: bool,
+    /// a stop has begun
+    pub stopping: bool,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// what it means
+    pub class: Class,
+    /// stands for outcome and code, so that identical deaths are seen
+    pub outcome: Fingerprint,
+    /// stands for the last checkpoint
+    pub checkpoint: Option<Fingerprint>,
+    /// it never ran
+    pub launch_failed: bool,
+    /// how long it ran
+    pub ran_for: Duration,
+}
+
+/// What a look at a process says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It lives: this one, or another of the same attempt.
+    Alive,
+    /// Proven gone, with all of its attempt.
+    Gone,
+    /// Cannot be told: another host or namespace, or the look failed.
+    Unknown,
+}
+
+/// What a strategy proposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proposal {
+    /// Start the next attempt (the driver keeps the command).
+    Launch,
+    /// Ask again after this long.
+    Wait(Duration),
+    /// A person is needed.
+    Hold,
+    /// It will never work.
+    GiveUp,
+    /// The strategy could not answer: trap, deadline, refused, not there.
+    Failed,
+}
+
+/// Why a launch did not take place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchFailure {
+    /// Somebody else holds the job's lock: another starter won, or a process of an old attempt lives.
+    Locked,
+    /// The attempt was started by somebody else with a higher epoch.
+    Superseded,
+    /// What is wanted has changed meanwhile.
+    NotWanted,
+    /// The disk or the supervisor's program failed: nothing was started, and trying again may help.
+    Failed,
+    /// The job's files cannot be read.
+    Unreadable,
+}

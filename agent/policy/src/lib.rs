@@ -1,0 +1,22 @@
+//! Decides what the agent does next, from what it has been told.
+//!
+//! This crate has no clock, no files, no processes, no randomness and no names of its own: it is `no_std`, so that
+//! they do not exist here. Callers pass `now`; they carry out every [`Action`] and tell the outcome as an [`Event`].
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+
+mod action;
+mod event;
+mod model;
+mod moment;
+mod reason;
+
+pub use action::Action;
+pub use event::{Ending, Event, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal};
+pub use model::{
+    Attempt, AttemptNumber, BeatSource, Class, Epoch, Fingerprint, JobSettings, Lease, Orphans, Phase, ProcessId,
+    ResumeOn, ResumePolicy, SubjectId, Verdict, Want,
+};
+pub use moment::Moment;
+pub use reason::Reason;

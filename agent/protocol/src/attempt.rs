@@ -1,0 +1,137 @@
+//! Messages on an attempt's own control socket: one JSON object a line, a request and its answer.
+//!
+//! The socket is served by the attempt's supervisor. A line longer than [`LINE_MAX`] is answered with an error and the
+//! connection is closed, while reading.
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::Status;
+use crate::{Progress, Span};
+
+/// Bytes of one line. A progress with two texts of the longest kind fits twice.
+pub const LINE_MAX: usize = 16 * 1024;
+
+/// What is asked of a supervisor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Request {
+    /// One beat of the work.
+    Beat(Beat),
+    /// Does this attempt still hold its epoch?
+    Fence {
+        /// `LATIDO_TOKEN` of the caller, where it has one
+        #[serde(default)]
+        token: Option<String>,
+        /// `LATIDO_EPOCH` of the caller
+        epoch: u64,
+    },
+    /// End the job: SIGTERM to its group, the grace, SIGKILL, scan.
+    Stop {
+        /// replaces the job's own grace
+        #[serde(default)]
+        grace: Option<Span>,
+        /// SIGKILL at once
+        #[serde(default)]
+        force: bool,
+        /// how the ending is recorded
+        because: StopReason,
+        /// who asks, in words
+        by: String,
+    },
+    /// Asks for [`Answer::Status`] once.
+    Status,
+    /// Asks for [`Answer::Status`] now and whenever something is new, until the connection closes.
+    Watch,
+}
+
+/// Why a supervisor is told to end its job; it decides the class of the ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// By order: class `stopped`.
+    Commanded,
+    /// Its lease ran out and its policy resumes on `stale`: class `lost`.
+    Stale,
+    /// Its progress stood still and its policy resumes on `hung`: class `lost`.
+    Hung,
+    /// A limit of its own: class `limit`.
+    Limit,
+    /// Its epoch was fenced off: class `lost`.
+    Superseded,
+}
+
+/// One beat of the work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Beat {
+    /// `LATIDO_TOKEN` of the sender; without one the sender is taken for an operator
+    pub token: Option<String>,
+    /// `LATIDO_ATTEMPT` of the sender, where it has one
+    pub attempt: Option<u32>,
+    /// `LATIDO_EPOCH` of the sender, where it has one
+    pub epoch: Option<u64>,
+    /// how far the work is; what is absent stays as it was
+    pub progress: Progress,
+    /// the work's own word for its state
+    pub state: Option<String>,
+    /// errors the work has counted
+    pub errors: Option<u64>,
+}
+
+/// What a supervisor answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Answer {
+    /// To a beat or a fence.
+    Advice {
+        /// what the work should do
+        advice: Advice,
+    },
+    /// To a stop: the sequence has begun. The end shows in `end.json` and in the end of the supervisor.
+    Stopping,
+    /// To a status or a watch.
+    Status {
+        /// the latest
+        status: Box<Status>,
+    },
+    /// The request was not carried out.
+    Error {
+        /// why, as a fragment that fits after "cannot"
+        message: String,
+    },
+}
+
+/// What the answer to a beat advises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advice {
+    /// Go on.
+    GoOn,
+    /// Take nothing new, finish, end.
+    Drain,
+    /// End now.
+    Stop,
+    /// Another attempt has taken over: write nothing more, end.
+    Superseded,
+}
+
+/// What the supervisor writes, once, on the pipe to its starter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Report {
+    /// The job runs, and that is on the disk.
+    Started {
+        /// the job's first process
+        pid: u32,
+    },
+    /// The job could not be started, and that is on the disk as an ending.
+    LaunchFailed {
+        /// why
+        detail: String,
+    },
+    /// The supervisor could not do its own work; nothing was started.
+    Refused {
+        /// why
+        detail: String,
+    },
+}

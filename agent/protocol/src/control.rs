@@ -1,0 +1,77 @@
+//! Messages on the agent's control socket: one JSON object a line, a request and its answer.
+//!
+//! The first request of a connection may be any; each carries the version, and a newer one is refused with the version
+//! that the agent speaks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::SubjectName;
+use crate::status::StatusDocument;
+
+/// Bytes of one request. Answers may be longer; they are streamed.
+pub const REQUEST_MAX: usize = 64 * 1024;
+
+/// One request with its version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// [`crate::FORMAT_VERSION`]
+    pub version: u32,
+    /// what is asked
+    pub request: Request,
+}
+
+/// What is asked of the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Request {
+    /// Are you there?
+    Hello,
+    /// The status document; over all subjects, or over those named.
+    Status {
+        /// empty: all
+        #[serde(default)]
+        subjects: Vec<SubjectName>,
+    },
+    /// The files of this job have changed (made, wanted, removed): read them again now, and answer when it is done.
+    Changed {
+        /// which job
+        job: SubjectName,
+    },
+    /// Journal entries after a sequence; with `follow` also those that come.
+    Events {
+        /// the last sequence already known, 0 for none
+        after: u64,
+        /// go on until the connection closes
+        follow: bool,
+    },
+}
+
+/// What the agent answers. `Events` is answered by entries, one a line, and a final `done` unless it follows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Answer {
+    /// To a hello.
+    Hello {
+        /// the program's version
+        agent: String,
+        /// its pid
+        pid: u32,
+    },
+    /// To a status.
+    Status {
+        /// the document
+        document: Box<StatusDocument>,
+    },
+    /// An entry of the journal.
+    Entry {
+        /// the entry
+        entry: Box<crate::journal::Entry>,
+    },
+    /// It is done.
+    Done,
+    /// The request was not carried out.
+    Error {
+        /// why, as a fragment that fits after "cannot"
+        message: String,
+    },
+}

@@ -1,0 +1,1 @@
+//! How files in these formats are read and written whole.

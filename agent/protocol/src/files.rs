@@ -1,0 +1,342 @@
+//! The files of a job and of its attempts, as they stand on the disk.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Class, Limit, Outcome, Progress, Span, SubjectName, WallTime};
+
+/// A process that cannot be mistaken for another: a pid means something only inside its machine, boot, pid namespace
+/// and time of start.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Identity {
+    /// `/etc/machine-id`, or the host's name where there is none
+    pub machine_id: String,
+    /// `/proc/sys/kernel/random/boot_id`
+    pub boot_id: String,
+    /// inode of `/proc/self/ns/pid`
+    pub pid_namespace: u64,
+    /// the pid inside that namespace
+    pub pid: u32,
+    /// field 22 of `/proc/PID/stat`: clock ticks since boot
+    pub start_time: u64,
+}
+
+/// Which beats the work's lease is judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Beats {
+    /// Presence until the first own beat, own beats from then on.
+    #[default]
+    Auto,
+    /// Own beats from the start.
+    Own,
+    /// Presence alone.
+    Presence,
+}
+
+/// What makes a job run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResumeOn {
+    /// killed from outside, supervisor or machine gone
+    Lost,
+    /// its own fault
+    Failed,
+    /// alive, and its lease ran out: it is ended first
+    Stale,
+    /// alive, and without new progress: it is ended first
+    Hung,
+    /// a limit of its own
+    Limit,
+}
+
+/// Delays between attempts: the first, and the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backoff {
+    /// delay before the second attempt; doubled for each after it
+    pub first: Span,
+    /// no delay is longer
+    pub longest: Span,
+}
+
+/// How a job is resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// what resumes it
+    pub on: Vec<ResumeOn>,
+    /// attempts in all, the first one counted
+    pub max_attempts: u32,
+    /// lost attempts after which the job is stuck
+    pub max_pickups: u32,
+    /// delays between attempts
+    pub backoff: Backoff,
+}
+
+/// What happens to a live process whose supervisor is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Orphans {
+    /// It is ended before a resume.
+    #[default]
+    End,
+    /// The job is held until a person acts.
+    Hold,
+}
+
+/// How the output log is bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLimits {
+    /// bytes after which `output.log` is rotated
+    pub size_max: u64,
+    /// files kept, the current one counted
+    pub files_max: u32,
+}
+
+/// Everything that was decided for a job when it was made; a later change of the config does not reach it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSettings {
+    /// name of the policy that these came from
+    pub policy: String,
+    /// name of the strategy
+    pub strategy: String,
+    /// which beats count
+    pub beats: Beats,
+    /// how often beats are expected
+    pub interval: Span,
+    /// silence after which the lease has run out
+    pub ttl: Span,
+    /// time for the first own beat
+    pub start_within: Span,
+    /// time without new progress after which it is hung
+    pub hung_after: Limit,
+    /// longest time of one attempt
+    pub run_for: Limit,
+    /// how it is resumed
+    pub resume: Resume,
+    /// what happens to an orphan
+    pub orphans: Orphans,
+    /// between SIGTERM and SIGKILL
+    pub grace: Span,
+    /// bound of the output log
+    pub log: LogLimits,
+    /// how often a beat is kept in `heartbeats.jsonl`
+    pub history_every: Span,
+    /// how often `status.json` is written although nothing is new
+    pub presence_every: Span,
+}
+
+/// `job.json`: what was asked for. Written once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobFile {
+    /// [`crate::FORMAT_VERSION`]
+    pub version: u32,
+    /// the job's name
+    pub name: SubjectName,
+    /// when it was asked for
+    pub created_at: WallTime,
+    /// the program and its arguments
+    pub command: Vec<String>,
+    /// where it runs
+    pub directory: PathBuf,
+    /// variables set for every attempt: those given, and those of the caller that hold no secret (`PATH`, `HOME`, …)
+    pub environment: BTreeMap<String, String>,
+    /// what was decided for it
+    pub settings: JobSettings,
+}
+
+/// What is wanted of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Want {
+    /// It runs, and is resumed by its policy.
+    Run,
+    /// It is to end, and stays ended.
+    Stop,
+    /// It is not judged until an end.
+    Pause,
+    /// It is to run again although it ended, is held or is stuck.
+    Resume,
+}
+
+/// `wanted.json`: what is wanted now. Changed only under the job's short lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// [`crate::FORMAT_VERSION`]
+    pub version: u32,
+    /// what is wanted
+    pub want: Want,
+    /// the highest epoch ever given to an attempt of this job
+    pub epoch: u64,
+    /// when it was wanted
+    pub at: WallTime,
+    /// end of a pause
+    #[serde(default)]
+    pub until: Option<WallTime>,
+    /// who wanted it, in words (`latido stop`, `the agent`)
+    pub by: String,
+}
+
+/// `busy.json`: exists while an attempt runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Busy {
+    /// [`crate::FORMAT_VERSION`]
+    pub version: u32,
+    /// the attempt's number
+    pub attempt: u32,
+    /// its fencing number
+    pub epoch: u64,
+    /// its supervisor
+    pub supervisor: Identity,
+}
+
+/// `start.json`: who runs the attempt. Written by the starter before anything runs, completed by the supervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// [`crate::FORMAT_VERSION`]
+    pub version: u32,
+    /// the job's name
+    pub job: SubjectName,
+    /// counted from 1
+    pub attempt: u32,
+    /// its fencing number
+    pub epoch: u64,
+    /// the host's name, for people
+    pub host: String,
+    /// when the starter wrote this down
+    pub launched_at: WallTime,
+    /// who launched it
+    pub starter: Identity,
+    /// why: `first attempt`, `resume: SIGKILL from outside` …
+    pub because: String,
+    /// the command of this attempt
+    pub command: Vec<String>,
+    /// where it runs
+    pub directory: PathBuf,
+    /// the last checkpoint of the attempts before; empty on the first
+    pub checkpoint: String,
+    /// folder of the attempt's sockets: `control` (stream) and `notify` (datagram)
+    pub sockets: PathBuf,
+    /// the supervisor, once it runs
+    pub supervisor: Option<Identity>,
+    /// the job's first process, once it runs
+    pub process: Option<Identity>,
+    /// when it ran
+    pub started_at: Option<WallTime>,
+}
+
+/// `status.json`: the latest beat. Replaced whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// [`crate::FORMAT_VERSION`]
+    pub version: u32,
+    /// the job's name
+    pub job: SubjectName,
+    /// counted from 1
+    pub attempt: u32,
+    /// its fencing number
+    pub epoch: u64,
+    /// when this was written
+    pub at: WallTime,
+    /// grows with each own beat of this attempt
+    pub sequence: u64,
+    /// when the work's last own beat arrived
+    pub last_beat: Option<WallTime>,
+    /// when its progress last changed
+    pub progress_changed: Option<WallTime>,
+    /// how far it is
+    pub progress: Option<Progress>,
+    /// the work's own word for its state
+    pub state: Option<String>,
+    /// errors the work has counted
+    pub errors: u64,
+    /// `READY=1` was said
+    pub ready: bool,
+    /// it says of itself that it is broken (`WATCHDOG=trigger`)
+    pub broken: bool,
+    /// silence since the last own beat (or the start), as the supervisor listened
+    pub silence_s: Span,
+    /// time since the progress last changed (or the start), as the supervisor listened
+    pub still_s: Span,
+    /// bytes of output so far
+    pub output_bytes: u64,
+    /// a stop has begun
+    pub stopping: bool,
+}
+
+/// One line of `heartbeats.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// when
+    pub at: WallTime,
+    /// the beat's number in its attempt
+    pub sequence: u64,
+    /// how far the work was
+    pub progress: Option<Progress>,
+    /// the work's own word for its state
+    pub state: Option<String>,
+    /// errors the work has counted
+    pub errors: u64,
+}
+
+/// What the kernel counted for an attempt's processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rusage {
+    /// CPU time in user mode
+    pub user_s: Span,
+    /// CPU time in the kernel
+    pub system_s: Span,
+    /// largest resident set, in KiB
+    pub max_rss_kib: u64,
+}
+
+/// `end.json`: how the attempt ended. Written once; what has ended never changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// [`crate::FORMAT_VERSION`]
+    pub version: u32,
+    /// the job's name
+    pub job: SubjectName,
+    /// counted from 1
+    pub attempt: u32,
+    /// its fencing number
+    pub epoch: u64,
+    /// when the process ran, where it did
+    pub started_at: Option<WallTime>,
+    /// when the end was recorded
+    pub ended_at: WallTime,
+    /// what happened
+    pub outcome: Outcome,
+    /// what the kernel counted, where somebody could collect it
+    pub rusage: Option<Rusage>,
+    /// the last progress
+    pub progress: Option<Progress>,
+    /// who recorded it: `supervisor`, or who proved the death afterwards
+    pub recorded_by: String,
+    /// how the death was proven
+    pub proof: String,
+}
+
+/// One line of `ledger.jsonl`, once for each (job, attempt, epoch).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LedgerLine {
+    /// the job's name
+    pub job: SubjectName,
+    /// counted from 1
+    pub attempt: u32,
+    /// its fencing number
+    pub epoch: u64,
+    /// when the process ran, where it did
+    pub started_at: Option<WallTime>,
+    /// when the end was recorded
+    pub ended_at: WallTime,
+    /// what it means
+    pub class: Class,
+    /// what happened
+    pub outcome: Outcome,
+    /// why the attempt was launched
+    pub because: String,
+    /// the last checkpoint
+    pub checkpoint: Option<String>,
+}

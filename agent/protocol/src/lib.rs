@@ -1,0 +1,26 @@
+//! The formats latido speaks: attempt files, socket messages, the status document and the journal.
+//!
+//! This crate knows shapes and how a file in one of them is read and written whole. It starts nothing, waits for
+//! nothing and reads no clock: times are given. Every format is an interface, readable by `cat` and `jq`, and carries
+//! [`FORMAT_VERSION`].
+
+pub mod attempt;
+pub mod control;
+pub mod disk;
+pub mod files;
+pub mod journal;
+pub mod layout;
+mod name;
+pub mod notify;
+mod outcome;
+mod progress;
+pub mod status;
+mod time;
+
+pub use name::{NameError, SubjectName};
+pub use outcome::{Class, Outcome, OutcomeKind};
+pub use progress::{Progress, ProgressError};
+pub use time::{Limit, LimitError, Span, SpanError, WallTime};
+
+/// The version written into every file and message; a reader refuses a higher one and says so.
+pub const FORMAT_VERSION: u32 = 1;
