@@ -1,1 +1,20 @@
-//! Under construction.
+//! The agent's durable store: current rows, the journal and the cursors of its sinks.
+//!
+//! Everything goes through the trait [`Store`]; [`SqliteStore`] keeps it in one file, [`MemoryStore`] in memory, and
+//! both pass [`conformance::run`]. Rows are texts and numbers: the store knows the words of no other crate.
+//!
+//! What this crate does not do: it reads no clock (times are given), it judges nothing, it deletes no file, and it
+//! retries no failed write beyond a short bounded wait for a lock. Whoever is told of an error decides what follows.
+
+pub mod conformance;
+mod error;
+mod memory;
+mod rows;
+mod store;
+
+pub use error::{Cause, OpenError, StoreError};
+pub use memory::MemoryStore;
+pub use rows::{
+    AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, NewEntry, SetAside, SubjectRow, Trimmed,
+};
+pub use store::{PLUGIN_STATE_BYTES_MAX, Store};
