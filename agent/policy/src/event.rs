@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{Attempt, Class, Fingerprint, JobSettings, ProcessId, SubjectId, Want};
+use crate::{Attempt, Class, Fingerprint, JobSettings, Phase, ProcessId, SubjectId, Verdict, Want};
 
 /// Something that has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +118,17 @@ pub struct Found {
     pub pickups: u32,
     /// its latest attempt
     pub attempt: Option<FoundAttempt>,
+    /// what the store holds of it, so that a restart records nothing twice; `None` where it holds nothing
+    pub recorded: Option<Recorded>,
+}
+
+/// What was last recorded of a job by `RecordVerdict` and `RecordPhase`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// its verdict
+    pub verdict: Verdict,
+    /// its phase
+    pub phase: Phase,
 }
 
 /// The latest attempt as it was found.

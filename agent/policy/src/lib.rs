@@ -11,12 +11,16 @@ mod event;
 mod model;
 mod moment;
 mod reason;
+mod verdict;
+mod view;
 
 pub use action::Action;
-pub use event::{Ending, Event, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal};
+pub use event::{Ending, Event, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded};
 pub use model::{
     Attempt, AttemptNumber, BeatSource, Class, Epoch, Fingerprint, JobSettings, Lease, Orphans, Phase, ProcessId,
     ResumeOn, ResumePolicy, SubjectId, Verdict, Want,
 };
 pub use moment::Moment;
-pub use reason::Reason;
+pub use reason::{Order, Reason};
+pub use verdict::{Existence, Facts, Judgement, judge, next_change};
+pub use view::{NextStep, SubjectView};

@@ -1,5 +1,6 @@
 //! The nouns.
 
+use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
@@ -202,4 +203,50 @@ pub enum Class {
     Stopped,
     /// a limit of the job
     Limit,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Waiting => "waiting",
+            Self::Missing => "missing",
+            Self::Alive => "alive",
+            Self::Late => "late",
+            Self::Stale => "stale",
+            Self::Hung => "hung",
+            Self::Failing => "failing",
+            Self::Orphaned => "orphaned",
+            Self::Dead => "dead",
+            Self::Unknown => "unknown",
+            Self::Ended => "ended",
+        })
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "pending",
+            Self::Launching => "launching",
+            Self::Running => "running",
+            Self::Draining => "draining",
+            Self::BackingOff => "backing-off",
+            Self::Held => "held",
+            Self::Stuck => "stuck",
+            Self::Paused => "paused",
+            Self::Ended => "ended",
+        })
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Lost => "lost",
+            Self::Stopped => "stopped",
+            Self::Limit => "limit",
+        })
+    }
 }

@@ -1,19 +1,451 @@
 //! Why something was decided, for logs, the journal and `latido why`.
 
+use core::fmt;
 use core::time::Duration;
 
-use crate::Class;
+use crate::{AttemptNumber, Class, Epoch, Verdict};
 
-/// Why. `Display` gives one line for people.
+/// Why. One variant for each cause, with the facts it came from; `Display` gives one line for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// no attempt has been started yet
     NotStarted,
+    /// a launch has begun and nothing has been heard of it yet
+    LaunchBegun {
+        /// since the launch began
+        waited: Duration,
+        /// time it has
+        start_within: Duration,
+    },
+    /// a launch has begun and nothing was heard of it in time
+    LaunchOverdue {
+        /// since the launch began
+        waited: Duration,
+        /// time it had
+        start_within: Duration,
+    },
+    /// it runs, and its first beat may still come
+    FirstBeatAwaited {
+        /// since the start
+        waited: Duration,
+        /// time it has
+        start_within: Duration,
+    },
+    /// it runs, and its first beat did not come in time
+    NoFirstBeat {
+        /// since the start
+        waited: Duration,
+        /// time it had
+        start_within: Duration,
+    },
+    /// its process exists, and nothing more is asked of it
+    Present,
+    /// its beats come
+    BeatsCome {
+        /// since the last one
+        silence: Duration,
+        /// how often they are expected
+        interval: Duration,
+    },
+    /// the next beat is overdue
+    BeatOverdue {
+        /// since the last one
+        silence: Duration,
+        /// how often they are expected
+        interval: Duration,
+    },
+    /// the lease ran out
+    LeaseRanOut {
+        /// since the last beat
+        silence: Duration,
+        /// silence that is allowed
+        ttl: Duration,
+    },
+    /// its progress stands still
+    ProgressStill {
+        /// since it last changed
+        still: Duration,
+        /// standstill that is allowed
+        hung_after: Duration,
+    },
+    /// it says itself that it is broken
+    SaysBroken,
+    /// it says itself that it fails
+    SaysFailing {
+        /// since it last said anything
+        silence: Duration,
+    },
+    /// it said that it fails, and then its lease ran out
+    FailingAndSilent {
+        /// since the last beat
+        silence: Duration,
+        /// silence that is allowed
+        ttl: Duration,
+    },
+    /// its supervisor is gone and its processes live
+    SupervisorGone,
+    /// its supervisor is gone, and so is every process of it
+    ProvenGone,
+    /// whether it lives cannot be told
+    CannotTell,
+    /// its ending is recorded
+    AttemptEnded {
+        /// what the ending means
+        class: Class,
+    },
+    /// it runs
+    AttemptRuns {
+        /// its number
+        number: AttemptNumber,
+    },
+    /// its supervisor says that a stop has begun
+    StopSeen,
+    /// somebody ordered its stop
+    Commanded,
+    /// its longest time is over
+    RanTooLong {
+        /// since the start
+        running: Duration,
+        /// longest time of one attempt
+        run_for: Duration,
+    },
+    /// an attempt with a higher epoch runs
+    Fenced {
+        /// that epoch
+        by: Epoch,
+    },
+    /// somebody else is starting it
+    StartedElsewhere,
+    /// it is launched for the first time
+    FirstAttempt,
+    /// somebody asked for another attempt
+    ResumedByHand,
+    /// its policy asks for another attempt
+    Resumed {
+        /// what the last ending means
+        after: Class,
+    },
+    /// it waits before its next attempt
+    BackoffBegun {
+        /// what the last ending means
+        after: Class,
+        /// how long it waits
+        delay: Duration,
+    },
+    /// its strategy wants to be asked again later
+    StrategyWaits {
+        /// how long
+        delay: Duration,
+    },
+    /// its strategy says that a person is needed
+    StrategyHolds,
+    /// its strategy says that it will never work
+    StrategyGaveUp,
+    /// its strategy could not answer
+    StrategyFailed,
+    /// its policy resumes nothing that ended so
+    NotResumed {
+        /// what the ending means
+        class: Class,
+    },
+    /// it has no attempts left
+    AttemptsSpent {
+        /// attempts so far, since the last resume by hand
+        attempts: u32,
+        /// attempts it may have
+        max_attempts: u32,
+    },
+    /// it was lost too often
+    PickupsSpent {
+        /// lost attempts so far, since the last resume by hand
+        pickups: u32,
+        /// lost attempts at which it is given up
+        max_pickups: u32,
+    },
+    /// it died in the same way at once, again and again
+    IdenticalDeaths {
+        /// how often in a row
+        deaths: u32,
+        /// how long the last one ran
+        ran_for: Duration,
+    },
+    /// its policy leaves an orphan to a person
+    OrphanHeld,
+    /// an orphan was found while it is paused
+    OrphanWhilePaused,
+    /// processes of it could not be ended
+    Survivors {
+        /// how many
+        count: u32,
+    },
+    /// somebody else holds its lock
+    LaunchLocked {
+        /// launches refused in a row
+        refusals: u32,
+    },
+    /// somebody else started it with a higher epoch
+    LaunchSuperseded,
+    /// what is wanted changed before the launch
+    LaunchNotWanted,
+    /// its launch failed for reasons of the host
+    LaunchFailed {
+        /// launches refused in a row
+        refusals: u32,
+    },
+    /// its files cannot be read
+    LaunchUnreadable,
+    /// somebody asked that it is not judged until an end
+    Paused {
+        /// how long; `None` is until it is told otherwise
+        length: Option<Duration>,
+    },
+    /// its pause is over
+    Unpaused {
+        /// the verdict it had while it was paused
+        frozen: Verdict,
+    },
 }
 
-impl core::fmt::Display for Reason {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let _unused: (Option<Class>, Option<Duration>) = (None, None);
-        f.write_str("no attempt has been started yet")
+/// Why an attempt is ended; decides the class of its ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Somebody said so: class `stopped`.
+    Commanded,
+    /// Its lease ran out: class `lost`.
+    Stale,
+    /// Its progress stands still, or it says that it is broken: class `lost`.
+    Hung,
+    /// A limit of its own: class `limit`.
+    Limit,
+    /// Its epoch was fenced off: class `lost`.
+    Fenced,
+}
+
+impl Reason {
+    /// The order that this reason stands for in [`Action::EndAttempt`](crate::Action::EndAttempt); `None` for a reason
+    /// that never ends an attempt.
+    #[must_use]
+    pub const fn order(self) -> Option<Order> {
+        match self {
+            Self::Commanded => Some(Order::Commanded),
+            Self::LeaseRanOut { .. } | Self::FailingAndSilent { .. } | Self::NoFirstBeat { .. } => Some(Order::Stale),
+            Self::ProgressStill { .. } | Self::SaysBroken => Some(Order::Hung),
+            Self::RanTooLong { .. } => Some(Order::Limit),
+            Self::Fenced { .. } => Some(Order::Fenced),
+            Self::NotStarted
+            | Self::LaunchBegun { .. }
+            | Self::LaunchOverdue { .. }
+            | Self::FirstBeatAwaited { .. }
+            | Self::Present
+            | Self::BeatsCome { .. }
+            | Self::BeatOverdue { .. }
+            | Self::SaysFailing { .. }
+            | Self::SupervisorGone
+            | Self::ProvenGone
+            | Self::CannotTell
+            | Self::AttemptEnded { .. }
+            | Self::AttemptRuns { .. }
+            | Self::StopSeen
+            | Self::StartedElsewhere
+            | Self::FirstAttempt
+            | Self::ResumedByHand
+            | Self::Resumed { .. }
+            | Self::BackoffBegun { .. }
+            | Self::StrategyWaits { .. }
+            | Self::StrategyHolds
+            | Self::StrategyGaveUp
+            | Self::StrategyFailed
+            | Self::NotResumed { .. }
+            | Self::AttemptsSpent { .. }
+            | Self::PickupsSpent { .. }
+            | Self::IdenticalDeaths { .. }
+            | Self::OrphanHeld
+            | Self::OrphanWhilePaused
+            | Self::Survivors { .. }
+            | Self::LaunchLocked { .. }
+            | Self::LaunchSuperseded
+            | Self::LaunchNotWanted
+            | Self::LaunchFailed { .. }
+            | Self::LaunchUnreadable
+            | Self::Paused { .. }
+            | Self::Unpaused { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NotStarted => f.write_str("no attempt has been started yet"),
+            Self::LaunchBegun { waited, start_within } => {
+                write!(f, "its launch began {} ago and has {}", Span(waited), Span(start_within))
+            }
+            Self::LaunchOverdue { waited, start_within } => {
+                write!(f, "nothing was heard of its launch for {}, and it had {}", Span(waited), Span(start_within))
+            }
+            Self::FirstBeatAwaited { waited, start_within } => {
+                write!(f, "no beat yet after {}, and the first has {}", Span(waited), Span(start_within))
+            }
+            Self::NoFirstBeat { waited, start_within } => {
+                write!(f, "no first beat after {}, and it had {}", Span(waited), Span(start_within))
+            }
+            Self::Present => f.write_str("its process is there, and it sends no beats of its own"),
+            Self::BeatsCome { silence, interval } => {
+                write!(f, "silence {} is within the interval of {}", Span(silence), Span(interval))
+            }
+            Self::BeatOverdue { silence, interval } => {
+                write!(f, "silence {} is over the interval of {}", Span(silence), Span(interval))
+            }
+            Self::LeaseRanOut { silence, ttl } => {
+                write!(f, "silence {} reached the ttl of {}", Span(silence), Span(ttl))
+            }
+            Self::ProgressStill { still, hung_after } => {
+                write!(f, "no new progress for {}, and {} is allowed", Span(still), Span(hung_after))
+            }
+            Self::SaysBroken => f.write_str("it says itself that it is broken"),
+            Self::SaysFailing { silence } => write!(f, "it said {} ago that it fails", Span(silence)),
+            Self::FailingAndSilent { silence, ttl } => {
+                write!(f, "it said that it fails, and silence {} reached the ttl of {}", Span(silence), Span(ttl))
+            }
+            Self::SupervisorGone => f.write_str("its supervisor is gone, and its processes live"),
+            Self::ProvenGone => f.write_str("its supervisor and all its processes are gone, and it left no ending"),
+            Self::CannotTell => f.write_str("a look at its processes failed, so nothing is known and nothing is done"),
+            Self::AttemptEnded { class } => match class {
+                Class::Completed => f.write_str("it completed"),
+                Class::Failed => f.write_str("it failed by its own fault"),
+                Class::Lost => f.write_str("it was lost: killed from outside, or its supervisor or host went away"),
+                Class::Stopped => f.write_str("it was stopped by order"),
+                Class::Limit => f.write_str("it reached a limit of its own"),
+            },
+            Self::AttemptRuns { number } => write!(f, "attempt {} runs", number.0),
+            Self::StopSeen => f.write_str("its supervisor says that a stop has begun"),
+            Self::Commanded => f.write_str("somebody ordered its stop"),
+            Self::RanTooLong { running, run_for } => {
+                write!(f, "it ran for {}, and one attempt has {}", Span(running), Span(run_for))
+            }
+            Self::Fenced { by } => write!(f, "its epoch was fenced off by epoch {}", by.0),
+            Self::StartedElsewhere => f.write_str("somebody else is starting it"),
+            Self::FirstAttempt => f.write_str("it is launched for the first time"),
+            Self::ResumedByHand => f.write_str("somebody asked for another attempt"),
+            Self::Resumed { after } => write!(f, "its policy resumes what ended as {after}"),
+            Self::BackoffBegun { after, delay } => write!(f, "it ended as {after} and waits {}", Span(delay)),
+            Self::StrategyWaits { delay } => write!(f, "its strategy wants to be asked again in {}", Span(delay)),
+            Self::StrategyHolds => f.write_str("its strategy says that a person is needed"),
+            Self::StrategyGaveUp => f.write_str("its strategy says that it will never work"),
+            Self::StrategyFailed => f.write_str("its strategy could not answer"),
+            Self::NotResumed { class } => write!(f, "it ended as {class}, which its policy does not resume"),
+            Self::AttemptsSpent { attempts, max_attempts } => {
+                write!(f, "it had {attempts} of {max_attempts} attempts")
+            }
+            Self::PickupsSpent { pickups, max_pickups } => {
+                write!(f, "it was lost {pickups} times, and is given up at {max_pickups}")
+            }
+            Self::IdenticalDeaths { deaths, ran_for } => {
+                write!(
+                    f,
+                    "identical quick deaths: {deaths} in a row without progress, the last after {}",
+                    Span(ran_for)
+                )
+            }
+            Self::OrphanHeld => f.write_str("its supervisor is gone, it lives, and its policy leaves that to a person"),
+            Self::OrphanWhilePaused => {
+                f.write_str("its supervisor is gone, it lives, and nothing is done while paused")
+            }
+            Self::Survivors { count: 1 } => f.write_str("1 process of it could not be ended"),
+            Self::Survivors { count } => write!(f, "{count} processes of it could not be ended"),
+            Self::LaunchLocked { refusals } => {
+                write!(f, "somebody else holds its lock, launch refused {} in a row", Times(refusals))
+            }
+            Self::LaunchSuperseded => f.write_str("somebody else started it with a higher epoch"),
+            Self::LaunchNotWanted => f.write_str("something else was wanted of it before it was launched"),
+            Self::LaunchFailed { refusals } => {
+                write!(f, "its launch failed for reasons of the host, {} in a row", Times(refusals))
+            }
+            Self::LaunchUnreadable => f.write_str("its files cannot be read"),
+            Self::Paused { length: Some(length) } => write!(f, "it is not judged for {}", Span(length)),
+            Self::Paused { length: None } => f.write_str("it is not judged until it is unpaused"),
+            Self::Unpaused { frozen } => write!(f, "its pause is over, and it was {frozen} until then"),
+        }
+    }
+}
+
+/// A duration in seconds as people read it: `180s`, `0.25s`.
+struct Span(Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, millis) = (self.0.as_secs(), self.0.subsec_millis());
+        match millis {
+            0 => write!(f, "{seconds}s"),
+            hundreds if hundreds % 100 == 0 => write!(f, "{seconds}.{}s", hundreds / 100),
+            tens if tens % 10 == 0 => write!(f, "{seconds}.{:02}s", tens / 10),
+            millis => write!(f, "{seconds}.{millis:03}s"),
+        }
+    }
+}
+
+/// A count as people read it: `once`, `3 times`.
+struct Times(u32);
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("once"),
+            count => write!(f, "{count} times"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(reason: Reason) -> String {
+        format!("{reason}")
+    }
+
+    #[test]
+    fn a_reason_is_one_line_with_its_facts() {
+        let seconds = Duration::from_secs;
+        for (reason, expected) in [
+            (Reason::LeaseRanOut { silence: seconds(181), ttl: seconds(180) }, "silence 181s reached the ttl of 180s"),
+            (
+                Reason::BackoffBegun { after: Class::Lost, delay: Duration::from_millis(1250) },
+                "it ended as lost and waits 1.25s",
+            ),
+            (Reason::AttemptsSpent { attempts: 5, max_attempts: 5 }, "it had 5 of 5 attempts"),
+            (Reason::Survivors { count: 1 }, "1 process of it could not be ended"),
+            (Reason::Survivors { count: 2 }, "2 processes of it could not be ended"),
+            (Reason::LaunchLocked { refusals: 1 }, "somebody else holds its lock, launch refused once in a row"),
+            (Reason::AttemptRuns { number: AttemptNumber(3) }, "attempt 3 runs"),
+            (Reason::Unpaused { frozen: Verdict::Late }, "its pause is over, and it was late until then"),
+        ] {
+            assert_eq!(line(reason), expected);
+        }
+    }
+
+    #[test]
+    fn durations_are_seconds_without_needless_digits() {
+        for (millis, expected) in
+            [(0, "0s"), (1, "0.001s"), (250, "0.25s"), (500, "0.5s"), (1_040, "1.04s"), (181_000, "181s")]
+        {
+            assert_eq!(format!("{}", Span(Duration::from_millis(millis))), expected);
+        }
+    }
+
+    #[test]
+    fn only_what_ends_an_attempt_stands_for_an_order() {
+        let zero = Duration::ZERO;
+        assert_eq!(Reason::Commanded.order(), Some(Order::Commanded));
+        assert_eq!(Reason::LeaseRanOut { silence: zero, ttl: zero }.order(), Some(Order::Stale));
+        assert_eq!(Reason::NoFirstBeat { waited: zero, start_within: zero }.order(), Some(Order::Stale));
+        assert_eq!(Reason::FailingAndSilent { silence: zero, ttl: zero }.order(), Some(Order::Stale));
+        assert_eq!(Reason::ProgressStill { still: zero, hung_after: zero }.order(), Some(Order::Hung));
+        assert_eq!(Reason::SaysBroken.order(), Some(Order::Hung));
+        assert_eq!(Reason::RanTooLong { running: zero, run_for: zero }.order(), Some(Order::Limit));
+        assert_eq!(Reason::Fenced { by: Epoch(2) }.order(), Some(Order::Fenced));
+        assert_eq!(Reason::SupervisorGone.order(), None);
+        assert_eq!(Reason::BeatOverdue { silence: zero, interval: zero }.order(), None);
     }
 }

@@ -1,0 +1,51 @@
+//! What the policy answers when it is asked about one subject.
+
+use core::time::Duration;
+
+use crate::{Attempt, Heard, Moment, Phase, Reason, SubjectId, Verdict};
+
+/// All that is known of one subject and of what comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubjectView {
+    /// which
+    pub subject: SubjectId,
+    /// its verdict
+    pub verdict: Verdict,
+    /// why, with the facts of `at`
+    pub because: Reason,
+    /// since when it has this verdict
+    pub since: Moment,
+    /// where it is in latido's hands
+    pub phase: Phase,
+    /// why
+    pub phase_because: Reason,
+    /// its latest attempt; number 0 before the first
+    pub attempt: Attempt,
+    /// lost attempts so far
+    pub pickups: u32,
+    /// listening time since its last own beat, or since its start where there was none; zero unless it runs
+    pub silence: Duration,
+    /// listening time since its progress last changed, or since its start; zero unless it runs
+    pub still: Duration,
+    /// listening time since its start; zero unless it runs
+    pub running: Duration,
+    /// what its supervisor told last of this attempt, and when; `None` unless it runs
+    pub heard: Option<(Heard, Moment)>,
+    /// what happens next by itself, and when
+    pub next: Option<(NextStep, Moment)>,
+    /// the moment of which all this holds: the latest the policy was told
+    pub at: Moment,
+}
+
+/// What happens next by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NextStep {
+    /// It is judged again, and its verdict can change.
+    Judge,
+    /// Its backoff ends and its strategy is asked.
+    AskStrategy,
+    /// Its launch is ordered again.
+    Launch,
+    /// Its pause ends.
+    Unpause,
+}
