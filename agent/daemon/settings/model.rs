@@ -1,0 +1,325 @@
+//! The settings in force: every value decided, nothing optional that has a default.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use latido_protocol::files::{Backoff, Beats, LogLimits, Orphans, Resume, ResumeOn};
+use latido_protocol::{Limit, Span, SubjectName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Problem;
+
+/// The settings in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// the config file they came from; `None` where there is none and all are defaults
+    pub file: Option<PathBuf>,
+    /// the agent's own
+    pub agent: AgentSettings,
+    /// policies by name; `default` is always there
+    pub policies: BTreeMap<String, Policy>,
+    /// where the journal goes
+    pub sinks: Vec<SinkSettings>,
+    /// what asks for findings
+    pub rules: Vec<PluginSettings>,
+    /// what proposes how a job is resumed
+    pub strategies: Vec<PluginSettings>,
+    /// jobs of the config
+    pub jobs: BTreeMap<SubjectName, ConfiguredJob>,
+    /// what is allowed, and worth a second look
+    pub warnings: Vec<Problem>,
+}
+
+/// Settings of the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// where jobs and records are; `None`: `$XDG_STATE_HOME/latido`
+    pub state_dir: Option<PathBuf>,
+    /// how often a beat is kept as history
+    pub history_every: Span,
+    /// how often presence is written although nothing is new
+    pub presence_every: Span,
+    /// bound of the journal, in entries; a sink that falls further behind loses the oldest, and that is told
+    pub journal_entries_max: u64,
+    /// bound of each attempt's output log
+    pub log: LogLimits,
+}
+
+/// How a job is judged and resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// which beats count
+    pub beats: Beats,
+    /// how often beats are expected
+    pub interval: Span,
+    /// silence after which the lease has run out
+    pub ttl: Span,
+    /// time for the first own beat
+    pub start_within: Span,
+    /// time without new progress after which it is hung
+    pub hung_after: Limit,
+    /// longest time of one attempt
+    pub run_for: Limit,
+    /// how it is resumed
+    pub resume: Resume,
+    /// what happens to an orphan
+    pub orphans: Orphans,
+    /// between SIGTERM and SIGKILL
+    pub grace: Span,
+}
+
+/// A plugin: a rule, a strategy, or the part of a sink that is the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginSettings {
+    /// its name in latido
+    pub name: String,
+    /// where its component is
+    pub source: PluginSource,
+    /// what it may use
+    pub grant: Grant,
+    /// its own settings, handed to it as JSON
+    pub settings: serde_json::Map<String, serde_json::Value>,
+    /// what it may cost
+    pub limits: PluginLimits,
+}
+
+/// A sink.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SinkSettings {
+    /// what every plugin has
+    pub plugin: PluginSettings,
+    /// which entries it is fed
+    pub entries: Vec<EntryKind>,
+}
+
+/// Where a plugin's component is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PluginSource {
+    /// Inside the binary, by this name.
+    Builtin(String),
+    /// This file.
+    File(PathBuf),
+}
+
+/// What a plugin may use. What is not granted is denied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// databases by the name the plugin knows; a relative path lies in the state directory
+    pub sql: BTreeMap<String, PathBuf>,
+    /// files by the name the plugin knows; a relative path lies in the state directory
+    pub files: BTreeMap<String, PathBuf>,
+}
+
+/// What a plugin may cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginLimits {
+    /// bytes of its memory
+    pub memory_max: u64,
+    /// longest time of one call on the CPU
+    pub cpu_for: Span,
+    /// longest time of one call on the wall, host calls counted
+    pub call_for: Span,
+    /// entries in one batch
+    pub batch_max: NonZeroU32,
+}
+
+/// A kind of journal entry that a sink can ask for; named as [`latido_protocol::journal::Body::kind`] names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntryKind {
+    /// a change of verdict
+    Transition,
+    /// a change of phase
+    Phase,
+    /// an attempt began
+    AttemptStarted,
+    /// an attempt ended
+    AttemptEnded,
+    /// a lease ran out and its attempt was given up
+    LeaseExpired,
+    /// an alert began or ended
+    Alert,
+    /// a sampled beat
+    Beat,
+    /// the agent about itself
+    Agent,
+}
+
+/// A job of the config.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfiguredJob {
+    /// the program and its arguments
+    pub command: Vec<String>,
+    /// where it runs; `None`: where the agent runs
+    pub directory: Option<PathBuf>,
+    /// variables set for every attempt
+    pub environment: BTreeMap<String, String>,
+    /// name of its policy
+    pub policy: String,
+    /// what it says in place of its policy
+    pub overrides: Overrides,
+    /// whether an agent launches it by itself
+    pub start: StartMode,
+}
+
+/// Whether an agent launches a configured job by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StartMode {
+    /// Once, when it has no attempt.
+    #[default]
+    Auto,
+    /// Only by order.
+    Manual,
+}
+
+/// What a command line or a job says in place of its policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// name of the strategy
+    pub strategy: Option<String>,
+    /// which beats count
+    pub beats: Option<Beats>,
+    /// how often beats are expected; implies own beats
+    pub interval: Option<Span>,
+    /// silence after which the lease has run out; implies own beats
+    pub ttl: Option<Span>,
+    /// time without new progress after which it is hung
+    pub hung_after: Option<Limit>,
+    /// time for the first own beat
+    pub start_within: Option<Span>,
+    /// longest time of one attempt
+    pub run_for: Option<Limit>,
+    /// attempts in all
+    pub max_attempts: Option<NonZeroU32>,
+    /// lost attempts after which the job is stuck
+    pub max_pickups: Option<NonZeroU32>,
+    /// what resumes it
+    pub resume_on: Option<Vec<ResumeOn>>,
+    /// delays between attempts
+    pub backoff: Option<Backoff>,
+}
+
+const fn seconds(count: u64) -> Span {
+    Span(Duration::from_secs(count))
+}
+
+/// The name of the policy that all others begin with.
+pub const DEFAULT_POLICY: &str = "default";
+/// The strategy of a job that names none: the built-in one that runs the same command again.
+pub const DEFAULT_STRATEGY: &str = "script";
+/// An interval that is not given is no longer than this.
+pub(super) const INTERVAL_MAX: Span = seconds(30);
+/// Two beats may be lost on a busy host before the third says that the work lives.
+pub(super) const TTL_INTERVALS: u32 = 3;
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            beats: Beats::Auto,
+            interval: INTERVAL_MAX,
+            ttl: seconds(180),
+            start_within: seconds(60),
+            hung_after: Limit::None,
+            run_for: Limit::None,
+            resume: Resume {
+                on: vec![ResumeOn::Lost],
+                max_attempts: 5,
+                max_pickups: 5,
+                backoff: Backoff { first: seconds(5), longest: seconds(300) },
+            },
+            orphans: Orphans::End,
+            grace: seconds(10),
+        }
+    }
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        Self {
+            state_dir: None,
+            history_every: seconds(300),
+            presence_every: seconds(60),
+            // About 50 MB at 500 bytes an entry: days of a busy host, and no disk is filled by a sink that is away.
+            journal_entries_max: 100_000,
+            log: LogLimits { size_max: 16 * 1024 * 1024, files_max: 4 },
+        }
+    }
+}
+
+impl Default for PluginLimits {
+    fn default() -> Self {
+        Self {
+            // Ten times what the built-in plugins need.
+            memory_max: 64 * 1024 * 1024,
+            cpu_for: seconds(2),
+            // A disk that hangs is told of by then, and the journal still holds what waits.
+            call_for: seconds(10),
+            batch_max: NonZeroU32::MIN.saturating_add(999),
+        }
+    }
+}
+
+impl PluginSettings {
+    /// A built-in plugin with default limits and no grant.
+    pub(super) fn builtin(name: &str, source: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            source: PluginSource::Builtin(source.to_owned()),
+            grant: Grant::default(),
+            settings: serde_json::Map::new(),
+            limits: PluginLimits::default(),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let mut history = PluginSettings::builtin("history", "sqlite");
+        history.grant.sql.insert("main".to_owned(), PathBuf::from("history.db"));
+        let mut entries = PluginSettings::builtin("entries", "jsonl");
+        entries.grant.files.insert("entries".to_owned(), PathBuf::from("entries.jsonl"));
+        let sink = |plugin| SinkSettings { plugin, entries: EntryKind::ALL.to_vec() };
+        Self {
+            file: None,
+            agent: AgentSettings::default(),
+            policies: BTreeMap::from([(DEFAULT_POLICY.to_owned(), Policy::default())]),
+            sinks: vec![sink(history), sink(entries)],
+            rules: vec![PluginSettings::builtin("liveness", "liveness")],
+            strategies: vec![PluginSettings::builtin(DEFAULT_STRATEGY, "script")],
+            jobs: BTreeMap::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl EntryKind {
+    /// All kinds.
+    pub const ALL: [Self; 8] = [
+        Self::Transition,
+        Self::Phase,
+        Self::AttemptStarted,
+        Self::AttemptEnded,
+        Self::LeaseExpired,
+        Self::Alert,
+        Self::Beat,
+        Self::Agent,
+    ];
+
+    /// As it is written in the config, and as [`latido_protocol::journal::Body::kind`] has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transition => "transition",
+            Self::Phase => "phase",
+            Self::AttemptStarted => "attempt-started",
+            Self::AttemptEnded => "attempt-ended",
+            Self::LeaseExpired => "lease-expired",
+            Self::Alert => "alert",
+            Self::Beat => "beat",
+            Self::Agent => "agent",
+        }
+    }
+}
