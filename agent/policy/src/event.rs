@@ -6,6 +6,7 @@ use crate::{Attempt, Class, Fingerprint, JobSettings, Phase, ProcessId, SubjectI
 
 /// Something that has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "the policy allocates nothing for an event, and few are in flight")]
 pub enum Event {
     /// A job is known from now on: just made, or found when the agent started.
     JobAdded {

@@ -7,10 +7,16 @@
 extern crate alloc;
 
 mod action;
+mod backoff;
+mod deadlines;
 mod event;
+mod job;
 mod model;
 mod moment;
+mod policy;
 mod reason;
+mod state;
+mod transitions;
 mod verdict;
 mod view;
 
@@ -21,6 +27,7 @@ pub use model::{
     ResumeOn, ResumePolicy, SubjectId, Verdict, Want,
 };
 pub use moment::Moment;
-pub use reason::{Order, Reason};
+pub use policy::Policy;
+pub use reason::{Reason, StopReason};
 pub use verdict::{Existence, Facts, Judgement, judge, next_change};
 pub use view::{NextStep, SubjectView};

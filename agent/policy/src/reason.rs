@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::{AttemptNumber, Class, Epoch, Verdict};
+use crate::{AttemptNumber, Class, Epoch};
 
 /// Why. One variant for each cause, with the facts it came from; `Display` gives one line for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,16 +200,11 @@ pub enum Reason {
         /// how long; `None` is until it is told otherwise
         length: Option<Duration>,
     },
-    /// its pause is over
-    Unpaused {
-        /// the verdict it had while it was paused
-        frozen: Verdict,
-    },
 }
 
 /// Why an attempt is ended; decides the class of its ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
+pub enum StopReason {
     /// Somebody said so: class `stopped`.
     Commanded,
     /// Its lease ran out: class `lost`.
@@ -219,20 +214,22 @@ pub enum Order {
     /// A limit of its own: class `limit`.
     Limit,
     /// Its epoch was fenced off: class `lost`.
-    Fenced,
+    Superseded,
 }
 
 impl Reason {
-    /// The order that this reason stands for in [`Action::EndAttempt`](crate::Action::EndAttempt); `None` for a reason
+    /// What this reason means to the supervisor in [`Action::EndAttempt`](crate::Action::EndAttempt); `None` for a reason
     /// that never ends an attempt.
     #[must_use]
-    pub const fn order(self) -> Option<Order> {
+    pub const fn stop_reason(self) -> Option<StopReason> {
         match self {
-            Self::Commanded => Some(Order::Commanded),
-            Self::LeaseRanOut { .. } | Self::FailingAndSilent { .. } | Self::NoFirstBeat { .. } => Some(Order::Stale),
-            Self::ProgressStill { .. } | Self::SaysBroken => Some(Order::Hung),
-            Self::RanTooLong { .. } => Some(Order::Limit),
-            Self::Fenced { .. } => Some(Order::Fenced),
+            Self::Commanded => Some(StopReason::Commanded),
+            Self::LeaseRanOut { .. } | Self::FailingAndSilent { .. } | Self::NoFirstBeat { .. } => {
+                Some(StopReason::Stale)
+            }
+            Self::ProgressStill { .. } | Self::SaysBroken => Some(StopReason::Hung),
+            Self::RanTooLong { .. } => Some(StopReason::Limit),
+            Self::Fenced { .. } => Some(StopReason::Superseded),
             Self::NotStarted
             | Self::LaunchBegun { .. }
             | Self::LaunchOverdue { .. }
@@ -268,8 +265,7 @@ impl Reason {
             | Self::LaunchNotWanted
             | Self::LaunchFailed { .. }
             | Self::LaunchUnreadable
-            | Self::Paused { .. }
-            | Self::Unpaused { .. } => None,
+            | Self::Paused { .. } => None,
         }
     }
 }
@@ -365,7 +361,6 @@ impl fmt::Display for Reason {
             Self::LaunchUnreadable => f.write_str("its files cannot be read"),
             Self::Paused { length: Some(length) } => write!(f, "it is not judged for {}", Span(length)),
             Self::Paused { length: None } => f.write_str("it is not judged until it is unpaused"),
-            Self::Unpaused { frozen } => write!(f, "its pause is over, and it was {frozen} until then"),
         }
     }
 }
@@ -419,7 +414,6 @@ mod tests {
             (Reason::Survivors { count: 2 }, "2 processes of it could not be ended"),
             (Reason::LaunchLocked { refusals: 1 }, "somebody else holds its lock, launch refused once in a row"),
             (Reason::AttemptRuns { number: AttemptNumber(3) }, "attempt 3 runs"),
-            (Reason::Unpaused { frozen: Verdict::Late }, "its pause is over, and it was late until then"),
         ] {
             assert_eq!(line(reason), expected);
         }
@@ -435,17 +429,17 @@ mod tests {
     }
 
     #[test]
-    fn only_what_ends_an_attempt_stands_for_an_order() {
+    fn only_what_ends_an_attempt_is_a_reason_to_stop() {
         let zero = Duration::ZERO;
-        assert_eq!(Reason::Commanded.order(), Some(Order::Commanded));
-        assert_eq!(Reason::LeaseRanOut { silence: zero, ttl: zero }.order(), Some(Order::Stale));
-        assert_eq!(Reason::NoFirstBeat { waited: zero, start_within: zero }.order(), Some(Order::Stale));
-        assert_eq!(Reason::FailingAndSilent { silence: zero, ttl: zero }.order(), Some(Order::Stale));
-        assert_eq!(Reason::ProgressStill { still: zero, hung_after: zero }.order(), Some(Order::Hung));
-        assert_eq!(Reason::SaysBroken.order(), Some(Order::Hung));
-        assert_eq!(Reason::RanTooLong { running: zero, run_for: zero }.order(), Some(Order::Limit));
-        assert_eq!(Reason::Fenced { by: Epoch(2) }.order(), Some(Order::Fenced));
-        assert_eq!(Reason::SupervisorGone.order(), None);
-        assert_eq!(Reason::BeatOverdue { silence: zero, interval: zero }.order(), None);
+        assert_eq!(Reason::Commanded.stop_reason(), Some(StopReason::Commanded));
+        assert_eq!(Reason::LeaseRanOut { silence: zero, ttl: zero }.stop_reason(), Some(StopReason::Stale));
+        assert_eq!(Reason::NoFirstBeat { waited: zero, start_within: zero }.stop_reason(), Some(StopReason::Stale));
+        assert_eq!(Reason::FailingAndSilent { silence: zero, ttl: zero }.stop_reason(), Some(StopReason::Stale));
+        assert_eq!(Reason::ProgressStill { still: zero, hung_after: zero }.stop_reason(), Some(StopReason::Hung));
+        assert_eq!(Reason::SaysBroken.stop_reason(), Some(StopReason::Hung));
+        assert_eq!(Reason::RanTooLong { running: zero, run_for: zero }.stop_reason(), Some(StopReason::Limit));
+        assert_eq!(Reason::Fenced { by: Epoch(2) }.stop_reason(), Some(StopReason::Superseded));
+        assert_eq!(Reason::SupervisorGone.stop_reason(), None);
+        assert_eq!(Reason::BeatOverdue { silence: zero, interval: zero }.stop_reason(), None);
     }
 }

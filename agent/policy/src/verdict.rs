@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{BeatSource, Class, Lease, Reason, Verdict};
+use crate::{BeatSource, Class, Lease, Reason, ResumeOn, Verdict};
 
 /// The share of the interval by which a beat may be overdue before it is late: one part in this many.
 const JITTER_PART: u32 = 10;
@@ -136,11 +136,40 @@ fn judge_present(lease: &Lease, facts: &Facts) -> (Verdict, Reason) {
     }
 }
 
-/// Answers whether the lease of a present attempt has run out: whoever beats or should beat loses it by silence, also
+/// Answers why an attempt is to be ended by its own policy; `None` while it may go on.
+///
+/// A limit of time comes first, then the lease, then progress. Whoever should beat loses the lease by silence, also
 /// before the first beat.
-pub(crate) fn ran_out(lease: &Lease, facts: &Facts) -> bool {
-    let limit = if facts.sequence == 0 { lease.ttl.max(lease.start_within) } else { lease.ttl };
-    facts.existence == Existence::Present && is_armed(lease, facts) && facts.silence >= limit
+pub(crate) fn end_because(lease: &Lease, on: ResumeOn, facts: &Facts) -> Option<Reason> {
+    let Facts { silence, still, running, .. } = *facts;
+    let Lease { ttl, start_within, .. } = *lease;
+    match facts.existence {
+        Existence::Present => {}
+        Existence::NotStarted
+        | Existence::Launching
+        | Existence::Orphaned
+        | Existence::Gone
+        | Existence::Unknown
+        | Existence::Ended(_) => return None,
+    }
+    if let Some(run_for) = lease.run_for.filter(|&limit| running >= limit) {
+        return Some(Reason::RanTooLong { running, run_for });
+    }
+    let armed = is_armed(lease, facts);
+    let unheard = armed && facts.sequence == 0;
+    if on.stale && armed && silence >= ttl && (!unheard || silence >= start_within) {
+        return Some(match (unheard, facts.failing) {
+            (true, _) => Reason::NoFirstBeat { waited: silence, start_within },
+            (false, true) => Reason::FailingAndSilent { silence, ttl },
+            (false, false) => Reason::LeaseRanOut { silence, ttl },
+        });
+    }
+    if on.hung && facts.broken {
+        return Some(Reason::SaysBroken);
+    }
+    let hung_after =
+        lease.hung_after.filter(|&limit| on.hung && still >= limit && (!unheard || silence >= start_within));
+    hung_after.map(|hung_after| Reason::ProgressStill { still, hung_after })
 }
 
 /// Answers how long it is until the verdict, its kind of reason, or what follows from it can change by itself; `None` if
@@ -158,11 +187,9 @@ pub fn next_change(lease: &Lease, facts: &Facts) -> Option<Duration> {
             lease.hung_after.map(|limit| (limit, still)),
             lease.run_for.map(|limit| (limit, running)),
         ],
-        Existence::NotStarted
-        | Existence::Orphaned
-        | Existence::Gone
-        | Existence::Unknown
-        | Existence::Ended(Class::Completed | Class::Failed | Class::Lost | Class::Stopped | Class::Limit) => [None; 5],
+        Existence::NotStarted | Existence::Orphaned | Existence::Gone | Existence::Unknown | Existence::Ended(_) => {
+            [None; 5]
+        }
     };
     limits.into_iter().flatten().filter(|(limit, passed)| limit > passed).map(|(limit, passed)| limit - passed).min()
 }

@@ -1,5 +1,6 @@
 //! What the policy answers when it is asked about one subject.
 
+use core::fmt;
 use core::time::Duration;
 
 use crate::{Attempt, Heard, Moment, Phase, Reason, SubjectId, Verdict};
@@ -23,12 +24,13 @@ pub struct SubjectView {
     pub attempt: Attempt,
     /// lost attempts so far
     pub pickups: u32,
-    /// listening time since its last own beat, or since its start where there was none; zero unless it runs
-    pub silence: Duration,
-    /// listening time since its progress last changed, or since its start; zero unless it runs
-    pub still: Duration,
-    /// listening time since its start; zero unless it runs
-    pub running: Duration,
+    /// listening time since its last own beat, or since its start where there was none; `None` unless it runs and can
+    /// be looked at
+    pub silence: Option<Duration>,
+    /// listening time since its progress last changed, or since its start; `None` as with `silence`
+    pub still: Option<Duration>,
+    /// listening time since its start; `None` as with `silence`
+    pub running: Option<Duration>,
     /// what its supervisor told last of this attempt, and when; `None` unless it runs
     pub heard: Option<(Heard, Moment)>,
     /// what happens next by itself, and when
@@ -48,4 +50,15 @@ pub enum NextStep {
     Launch,
     /// Its pause ends.
     Unpause,
+}
+
+impl fmt::Display for NextStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Judge => "it is judged again",
+            Self::AskStrategy => "its strategy is asked",
+            Self::Launch => "its launch is ordered again",
+            Self::Unpause => "its pause ends",
+        })
+    }
 }

@@ -1,0 +1,473 @@
+//! One job: what it is told, what follows, and what is recorded of it.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::backoff::History;
+use crate::state::{Doubt, Lost, Past, Starter, State, Then};
+use crate::{
+    Action, Attempt, AttemptNumber, Ending, Epoch, Existence, Found, FoundAttempt, FoundState, Heard, JobSettings,
+    Judgement, LaunchFailure, Life, Moment, NextStep, Phase, ProcessId, Proposal, Reason, SubjectId, SubjectView,
+    Verdict, Want, judge, next_change,
+};
+
+/// What the state machine of one job can be told. (A pause means the same in every state and is no input of it.)
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Input {
+    RunWanted,
+    StopWanted,
+    ResumeWanted,
+    Started { attempt: Attempt, supervisor: ProcessId },
+    Refused { attempt: Attempt, failure: LaunchFailure },
+    Heard { attempt: Attempt, heard: Heard },
+    SupervisorGone { attempt: Attempt, process: Life },
+    Ended { attempt: Attempt, ending: Ending },
+    OrphanEnded { attempt: Attempt, survivors: u32 },
+    Answered { attempt: Attempt, proposal: Proposal },
+    LookFailed { attempt: Attempt },
+    TimedOut,
+}
+
+/// How the attempt that an input names stands to the one that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    Current,
+    Older,
+    /// Ordered by this agent, and refused: it is believed that it runs or ended, whoever tells so.
+    Refused,
+    /// Nobody told of it.
+    Newer,
+}
+
+/// Takes what a job gives out, and counts what it could not use.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    pub(crate) actions: Vec<Action>,
+    pub(crate) refused_count: u64,
+    pub(crate) unexpected_count: u64,
+}
+
+impl Outbox {
+    /// Counts an input about what is over: late, doubled or of an old epoch.
+    pub(crate) fn refuse(&mut self) {
+        self.refused_count = self.refused_count.saturating_add(1);
+    }
+
+    /// Counts an input that cannot come where the caller does what it was told; nothing follows from it.
+    pub(crate) fn unexpected(&mut self) {
+        self.unexpected_count = self.unexpected_count.saturating_add(1);
+    }
+}
+
+/// What is wanted of a job; a pause is kept apart, since it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    Run,
+    Stop,
+    /// Another attempt by hand, as soon as the last one is proven over.
+    Resume,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pause {
+    pub(crate) length: Option<Duration>,
+    pub(crate) until: Option<Moment>,
+}
+
+/// What was before the series of attempts that a resume by hand began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before {
+    pub(crate) attempts: u32,
+    pub(crate) pickups: u32,
+}
+
+/// What was last recorded.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    verdict: Verdict,
+    because: Reason,
+    since: Moment,
+    phase: Option<(Phase, Attempt, Reason)>,
+}
+
+/// One job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) subject: SubjectId,
+    pub(crate) settings: JobSettings,
+    pub(crate) goal: Goal,
+    pub(crate) pause: Option<Pause>,
+    pub(crate) epoch: Epoch,
+    /// the highest number that ended
+    pub(crate) ended_number: AttemptNumber,
+    pub(crate) pickups: u32,
+    pub(crate) before: Before,
+    /// launches refused in a row
+    pub(crate) refusals: u32,
+    pub(crate) history: History,
+    pub(crate) state: State,
+    /// why it is in its state
+    pub(crate) because: Reason,
+    shown: Shown,
+}
+
+impl Job {
+    /// A job as it was found, with what follows from that.
+    pub(crate) fn found(
+        subject: SubjectId,
+        settings: JobSettings,
+        found: Found,
+        now: Moment,
+        out: &mut Outbox,
+    ) -> Self {
+        let attempt = found.attempt.map(|it| it.attempt).unwrap_or_default();
+        let mut job = Self {
+            subject,
+            settings,
+            goal: Goal::Run,
+            pause: None,
+            epoch: found.epoch.max(attempt.epoch),
+            ended_number: AttemptNumber(0),
+            pickups: found.pickups,
+            before: Before::default(),
+            refusals: 0,
+            history: History::new(attempt.number.0.saturating_sub(1)),
+            state: State::Pending,
+            because: Reason::NotStarted,
+            shown: Shown {
+                verdict: found.recorded.map_or(Verdict::Waiting, |it| it.verdict),
+                because: Reason::NotStarted,
+                since: now,
+                phase: None,
+            },
+        };
+        let mut commands = Vec::new();
+        job.note_want(found.want, now);
+        job.recover(found, now, &mut commands, out);
+        job.settle(now, &mut commands);
+        if found.recorded.is_some_and(|it| it.phase == job.phase()) {
+            job.shown.phase = Some((job.phase(), job.state.attempt(), job.phase_because()));
+        }
+        job.record(now, commands, out);
+        job
+    }
+
+    fn recover(&mut self, found: Found, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
+        let Some(FoundAttempt { attempt, state }) = found.attempt else {
+            match self.goal {
+                Goal::Stop => self.turn(State::Ended(Past::NONE), Reason::Commanded),
+                Goal::Run | Goal::Resume if self.pause.is_some() => {}
+                Goal::Run | Goal::Resume => self.launch(Past::NONE, Reason::FirstAttempt, now, commands),
+            }
+            return;
+        };
+        match state {
+            FoundState::Running { supervisor, process: _, heard } => {
+                self.history.learn(heard.checkpoint);
+                self.run(attempt, supervisor, now);
+                self.hear(heard, now, out);
+            }
+            FoundState::Unattended { process } => self.lose(Lost { attempt, order: None }, process, commands),
+            FoundState::Ended(ending) => {
+                self.history.learn(ending.checkpoint);
+                self.settle_ending(attempt, ending, None, now, commands);
+            }
+            FoundState::Launching => {
+                self.turn(State::Launching { attempt, starter: Starter::Other, since: now }, Reason::StartedElsewhere);
+            }
+        }
+    }
+
+    /// Takes in that the job was found once more: its settings may be new, the rest is told as if it came one by one.
+    pub(crate) fn find_again(&mut self, settings: JobSettings, found: Found, now: Moment, out: &mut Outbox) {
+        self.settings = settings;
+        self.epoch = self.epoch.max(found.epoch);
+        self.want(found.want, now, out);
+        let Some(FoundAttempt { attempt, state }) = found.attempt else { return };
+        match state {
+            FoundState::Running { supervisor, process: _, heard } => {
+                self.handle(Input::Started { attempt, supervisor }, now, out);
+                self.handle(Input::Heard { attempt, heard }, now, out);
+            }
+            FoundState::Unattended { process } => self.handle(Input::SupervisorGone { attempt, process }, now, out),
+            FoundState::Ended(ending) => self.handle(Input::Ended { attempt, ending }, now, out),
+            FoundState::Launching => {}
+        }
+    }
+
+    /// Takes in what is wanted.
+    pub(crate) fn want(&mut self, want: Want, now: Moment, out: &mut Outbox) {
+        let mut commands = Vec::new();
+        self.note_want(want, now);
+        match (want, self.goal) {
+            (Want::Stop, _) => self.step(Input::StopWanted, now, &mut commands, out),
+            (Want::Resume, _) => self.step(Input::ResumeWanted, now, &mut commands, out),
+            (Want::Run, Goal::Run | Goal::Resume) => self.step(Input::RunWanted, now, &mut commands, out),
+            (Want::Run, Goal::Stop) | (Want::Pause(_), Goal::Run | Goal::Stop | Goal::Resume) => {}
+        }
+        self.settle(now, &mut commands);
+        self.record(now, commands, out);
+    }
+
+    /// Takes in one input, and gives out what follows from it.
+    pub(crate) fn handle(&mut self, input: Input, now: Moment, out: &mut Outbox) {
+        let mut commands = Vec::new();
+        self.sort(input, now, &mut commands, out);
+        self.settle(now, &mut commands);
+        self.record(now, commands, out);
+    }
+
+    /// Does what is due.
+    pub(crate) fn time_out(&mut self, now: Moment, out: &mut Outbox) {
+        match self.pause {
+            Some(Pause { until: Some(until), .. }) if until <= now => self.want(Want::Run, now, out),
+            Some(_) | None => self.handle(Input::TimedOut, now, out),
+        }
+    }
+
+    /// What happens next by itself, and when.
+    pub(crate) fn next(&self, now: Moment) -> Option<(NextStep, Moment)> {
+        if let Some(pause) = self.pause {
+            return pause.until.map(|until| (NextStep::Unpause, until));
+        }
+        if let State::BackingOff { until, then, .. } = self.state {
+            let step = match then {
+                Then::Ask { .. } => NextStep::AskStrategy,
+                Then::Launch { .. } => NextStep::Launch,
+            };
+            return Some((step, until));
+        }
+        next_change(&self.settings.lease, &self.state.facts(now)).map(|wait| (NextStep::Judge, now.after(wait)))
+    }
+
+    /// All that is known of it.
+    pub(crate) fn view(&self, at: Moment) -> SubjectView {
+        let facts = self.state.facts(at);
+        let running = self.state.running().filter(|running| !running.is_unknown);
+        let judgement = judge(&self.settings.lease, &facts);
+        let because = if judgement.verdict == self.shown.verdict { judgement.because } else { self.shown.because };
+        SubjectView {
+            subject: self.subject,
+            verdict: self.shown.verdict,
+            because,
+            since: self.shown.since,
+            phase: self.phase(),
+            phase_because: self.phase_because(),
+            attempt: self.state.attempt(),
+            pickups: self.pickups,
+            silence: running.map(|_| facts.silence),
+            still: running.map(|_| facts.still),
+            running: running.map(|_| facts.running),
+            heard: self.state.running().map(|running| (running.heard, running.heard_at)),
+            next: self.next(at),
+            at,
+        }
+    }
+
+    /// Takes note of what is wanted. A stop outranks a pause and is undone by a resume alone.
+    fn note_want(&mut self, want: Want, now: Moment) {
+        match (want, self.goal) {
+            (Want::Stop, Goal::Run | Goal::Stop | Goal::Resume) => {
+                self.goal = Goal::Stop;
+                self.unpause(now);
+            }
+            (Want::Resume, Goal::Run | Goal::Stop | Goal::Resume) => {
+                self.goal = Goal::Resume;
+                self.unpause(now);
+            }
+            (Want::Run, Goal::Run | Goal::Resume) => self.unpause(now),
+            (Want::Pause(length), Goal::Run | Goal::Resume) => {
+                if self.pause.is_none_or(|pause| pause.length != length) {
+                    self.pause = Some(Pause { length, until: length.map(|length| now.after(length)) });
+                }
+            }
+            (Want::Run | Want::Pause(_), Goal::Stop) => {}
+        }
+    }
+
+    fn unpause(&mut self, now: Moment) {
+        if self.pause.take().is_some()
+            && let State::Running(running) | State::Draining { running, .. } = &mut self.state
+        {
+            running.unpaused_at = Some(now);
+        }
+    }
+
+    fn aim(&self, attempt: Attempt) -> Aim {
+        let known = self.state.attempt();
+        if attempt == known && self.state != State::Pending {
+            Aim::Current
+        } else if attempt.epoch > self.epoch {
+            Aim::Newer
+        } else if attempt.epoch > known.epoch {
+            Aim::Refused
+        } else {
+            Aim::Older
+        }
+    }
+
+    /// Sorts out what names another attempt than the one that is known: what is over is refused; what nobody told of is
+    /// unexpected, but for its start and its ending, which somebody else may have brought about.
+    fn sort(&mut self, input: Input, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
+        use Input as I;
+        let aim = match input {
+            I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut => Aim::Current,
+            I::Started { attempt, .. }
+            | I::Refused { attempt, .. }
+            | I::Heard { attempt, .. }
+            | I::SupervisorGone { attempt, .. }
+            | I::Ended { attempt, .. }
+            | I::OrphanEnded { attempt, .. }
+            | I::Answered { attempt, .. }
+            | I::LookFailed { attempt } => self.aim(attempt),
+        };
+        match (aim, input) {
+            (Aim::Current, input) => self.step(input, now, commands, out),
+            (Aim::Refused | Aim::Newer, I::Started { attempt, supervisor }) => {
+                self.adopt(attempt, supervisor, now, commands);
+            }
+            (Aim::Refused | Aim::Newer, I::Ended { attempt, ending }) => {
+                self.take_over(attempt, ending, now, commands, out);
+            }
+            (Aim::Newer, I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut | I::Heard { .. })
+            | (Aim::Newer, I::Refused { .. } | I::SupervisorGone { .. } | I::OrphanEnded { .. })
+            | (Aim::Newer, I::Answered { .. } | I::LookFailed { .. }) => out.unexpected(),
+            (Aim::Older | Aim::Refused, _) => out.refuse(),
+        }
+    }
+
+    /// The state machine: what each state makes of each input about its own attempt.
+    fn step(&mut self, input: Input, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
+        use Input as I;
+        use State as S;
+        match (self.state, input) {
+            // What is wanted. It is noted already; what runs is ended by `settle`, what ends comes back by itself.
+            (S::Pending, I::RunWanted | I::ResumeWanted) => {
+                self.launch(Past::NONE, Reason::FirstAttempt, now, commands)
+            }
+            (S::Pending, I::StopWanted) => self.turn(S::Ended(Past::NONE), Reason::Commanded),
+            (S::BackingOff { past, .. } | S::Asking { past, .. } | S::Held(past) | S::Stuck(past), I::StopWanted) => {
+                self.turn(S::Ended(past), Reason::Commanded);
+            }
+            (S::BackingOff { past, .. } | S::Held(past) | S::Stuck(past) | S::Ended(past), I::ResumeWanted) => {
+                self.resume_by_hand(past, now, commands);
+            }
+            (S::Launching { .. } | S::Running(_) | S::Asking { .. }, I::ResumeWanted) => self.goal = Goal::Run,
+            (S::BackingOff { .. }, I::RunWanted | I::TimedOut) => self.go_on(now, commands),
+            (S::Unproven(lost, doubt), I::RunWanted | I::StopWanted | I::ResumeWanted) => {
+                self.reconsider(lost, doubt, commands);
+            }
+            (S::Launching { .. } | S::Running(_), I::RunWanted | I::StopWanted | I::TimedOut)
+            | (S::Draining { .. }, I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut)
+            | (S::EndingOrphan(_), I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut)
+            | (S::RecordingLost(_), I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut)
+            | (S::Asking { .. } | S::Held(_) | S::Stuck(_), I::RunWanted | I::TimedOut)
+            | (S::Ended(_), I::RunWanted | I::StopWanted | I::TimedOut)
+            | (S::Pending | S::Unproven(..), I::TimedOut) => {}
+            // How a launch went.
+            (S::Launching { .. }, I::Started { attempt, supervisor }) => self.run(attempt, supervisor, now),
+            (S::Running(_) | S::Draining { .. }, I::Started { .. }) => self.set_unknown(false),
+            (S::Launching { starter, .. }, I::Refused { failure, .. }) => self.refuse_launch(starter, failure, now),
+            // What is heard and seen of it.
+            (S::Running(_) | S::Draining { .. }, I::Heard { heard, .. }) => self.hear(heard, now, out),
+            (S::Running(_) | S::Draining { .. }, I::LookFailed { .. }) => self.set_unknown(true),
+            (S::Launching { .. } | S::Running(_), I::SupervisorGone { attempt, process }) => {
+                self.lose(Lost { attempt, order: None }, process, commands);
+            }
+            (S::Draining { order, .. }, I::SupervisorGone { attempt, process }) => {
+                self.lose(Lost { attempt, order }, process, commands);
+            }
+            (S::Unproven(lost, doubt), I::SupervisorGone { process, .. }) => match (doubt, process) {
+                (Doubt::Unknown, Life::Alive | Life::Gone | Life::Unknown)
+                | (Doubt::Orphan | Doubt::Survivors, Life::Gone) => self.lose(lost, process, commands),
+                (Doubt::Orphan | Doubt::Survivors, Life::Alive | Life::Unknown) => {}
+            },
+            // How it ended.
+            (S::Launching { .. } | S::Running(_), I::Ended { attempt, ending }) => {
+                self.finish(attempt, ending, None, now, commands);
+            }
+            (S::Draining { order, .. }, I::Ended { attempt, ending }) => {
+                self.finish(attempt, ending, order, now, commands);
+            }
+            (S::EndingOrphan(lost) | S::RecordingLost(lost) | S::Unproven(lost, _), I::Ended { attempt, ending }) => {
+                self.finish(attempt, ending, lost.order, now, commands);
+            }
+            (S::EndingOrphan(lost), I::OrphanEnded { survivors, .. }) => {
+                self.count_survivors(lost, survivors, commands)
+            }
+            (S::Asking { past, by_hand }, I::Answered { proposal, .. }) => {
+                self.take_answer(past, by_hand, proposal, now, commands);
+            }
+            // What changes nothing: it is told for the second time, or says less than what is known.
+            (S::EndingOrphan(_) | S::RecordingLost(_), I::SupervisorGone { .. } | I::LookFailed { .. })
+            | (S::Launching { .. }, I::Heard { .. } | I::LookFailed { .. })
+            | (S::Unproven(..), I::LookFailed { .. }) => {}
+            // What comes too late: the attempt has gone on without it. What has ended never changes.
+            (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Started { .. } | I::Heard { .. })
+            | (S::RecordingLost(_) | S::Unproven(..), I::OrphanEnded { .. })
+            | (S::BackingOff { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_), I::Answered { .. })
+            | (
+                S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
+                I::Started { .. } | I::Heard { .. } | I::SupervisorGone { .. } | I::LookFailed { .. },
+            )
+            | (
+                S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
+                I::Ended { .. } | I::OrphanEnded { .. },
+            ) => out.refuse(),
+            // What cannot be: nothing of it was ordered, or it contradicts what was told.
+            (S::Pending, I::Started { .. } | I::Refused { .. } | I::Heard { .. } | I::SupervisorGone { .. })
+            | (S::Pending, I::Ended { .. } | I::OrphanEnded { .. } | I::Answered { .. } | I::LookFailed { .. })
+            | (S::Launching { .. }, I::OrphanEnded { .. } | I::Answered { .. })
+            | (S::Running(_) | S::Draining { .. }, I::Refused { .. } | I::OrphanEnded { .. } | I::Answered { .. })
+            | (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Refused { .. } | I::Answered { .. })
+            | (S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_), I::Refused { .. }) => {
+                out.unexpected();
+            }
+        }
+    }
+
+    /// The phase that is shown: a pause covers what would go on.
+    fn phase(&self) -> Phase {
+        self.shown_pause().map_or_else(|| self.state.phase(), |_| Phase::Paused)
+    }
+
+    fn phase_because(&self) -> Reason {
+        self.shown_pause().map_or(self.because, |pause| Reason::Paused { length: pause.length })
+    }
+
+    fn shown_pause(&self) -> Option<Pause> {
+        match self.state {
+            State::Pending
+            | State::Launching { .. }
+            | State::Running(_)
+            | State::Draining { .. }
+            | State::EndingOrphan(_)
+            | State::RecordingLost(_)
+            | State::BackingOff { .. }
+            | State::Asking { .. } => self.pause,
+            State::Held(_) | State::Unproven(..) | State::Stuck(_) | State::Ended(_) => None,
+        }
+    }
+
+    /// Gives out what changed, and then what is to be done: the record stands before the act.
+    fn record(&mut self, now: Moment, commands: Vec<Action>, out: &mut Outbox) {
+        let (subject, attempt) = (self.subject, self.state.attempt());
+        let facts = self.state.facts(now);
+        let is_frozen = self.pause.is_some() && !matches!(facts.existence, Existence::Ended(_));
+        if !is_frozen {
+            let Judgement { verdict, because } = judge(&self.settings.lease, &facts);
+            self.shown.because = because;
+            if verdict != self.shown.verdict {
+                let previous = core::mem::replace(&mut self.shown.verdict, verdict);
+                self.shown.since = now;
+                out.actions.push(Action::RecordVerdict { subject, attempt, previous, current: verdict, because });
+            }
+        }
+        let (phase, because) = (self.phase(), self.phase_because());
+        if self.shown.phase != Some((phase, attempt, because)) {
+            self.shown.phase = Some((phase, attempt, because));
+            out.actions.push(Action::RecordPhase { subject, attempt, phase, because });
+        }
+        out.actions.extend(commands);
+    }
+}

@@ -1,0 +1,203 @@
+//! The states of a job. Each holds what is true in it and nothing else, so that wrong combinations cannot be written.
+
+use crate::{Attempt, Class, Existence, Facts, Heard, Moment, Phase, ProcessId, Reason, StopReason};
+
+/// Where a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// No attempt yet, and none is ordered.
+    Pending,
+    /// An attempt is being started.
+    Launching { attempt: Attempt, starter: Starter, since: Moment },
+    /// An attempt runs under its supervisor.
+    Running(Running),
+    /// Its supervisor ends it; the order is `None` where the stop came from elsewhere.
+    Draining { running: Running, order: Option<StopReason> },
+    /// `EndOrphan` was given out.
+    EndingOrphan(Lost),
+    /// Proven gone; `RecordLost` was given out.
+    RecordingLost(Lost),
+    /// Waits before what follows.
+    BackingOff { past: Past, until: Moment, then: Then },
+    /// `AskStrategy` was given out.
+    Asking { past: Past, by_hand: bool },
+    /// Its last attempt ended, and a person must act.
+    Held(Past),
+    /// Held as well: its last attempt may live, and nothing is started before it is proven over.
+    Unproven(Lost, Doubt),
+    /// Given up at a limit.
+    Stuck(Past),
+    /// Over.
+    Ended(Past),
+}
+
+/// Who starts an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Starter {
+    /// This agent, by `Launch`; what it goes back to if the launch is refused.
+    Agent { past: Past, because: Reason },
+    /// Somebody else.
+    Other,
+}
+
+/// An attempt under a live supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) attempt: Attempt,
+    pub(crate) supervisor: ProcessId,
+    pub(crate) heard: Heard,
+    pub(crate) heard_at: Moment,
+    /// the end of its last pause: no silence from before it counts
+    pub(crate) unpaused_at: Option<Moment>,
+    /// the last look at it failed
+    pub(crate) is_unknown: bool,
+}
+
+/// An attempt whose supervisor is gone, and the order under which it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) attempt: Attempt,
+    pub(crate) order: Option<StopReason>,
+}
+
+/// The last attempt that ended, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Past {
+    pub(crate) attempt: Attempt,
+    /// `None` before the first ending
+    pub(crate) class: Option<Class>,
+}
+
+/// What follows a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// The strategy is asked.
+    Ask { by_hand: bool },
+    /// A refused launch is ordered again.
+    Launch { because: Reason },
+}
+
+/// Why an attempt is not proven over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// An orphan lives, and nobody has tried to end it.
+    Orphan,
+    /// An orphan could not be ended.
+    Survivors,
+    /// Whether it lives cannot be told.
+    Unknown,
+}
+
+impl Past {
+    /// Before the first attempt.
+    pub(crate) const NONE: Self =
+        Self { attempt: Attempt { number: crate::AttemptNumber(0), epoch: crate::Epoch(0) }, class: None };
+
+    fn existence(self) -> Existence {
+        self.class.map_or(Existence::NotStarted, Existence::Ended)
+    }
+}
+
+impl Running {
+    /// An attempt of which nothing but its start is known.
+    pub(crate) fn fresh(attempt: Attempt, supervisor: ProcessId, now: Moment) -> Self {
+        Self { attempt, supervisor, heard: Heard::default(), heard_at: now, unpaused_at: None, is_unknown: false }
+    }
+
+    /// Takes in what its supervisor told and answers whether it was news.
+    ///
+    /// The newest replaces. What was measured at the same time as the last keeps its place on the time line, so that
+    /// telling it again renews nothing.
+    pub(crate) fn hear(&mut self, heard: Heard, now: Moment) -> bool {
+        let (told, known) = ((heard.running, heard.sequence), (self.heard.running, self.heard.sequence));
+        if told < known {
+            return false;
+        }
+        if told > known {
+            self.heard_at = now;
+        }
+        self.heard = heard;
+        self.is_unknown = false;
+        true
+    }
+
+    fn facts(&self, now: Moment) -> Facts {
+        if self.is_unknown {
+            return Facts::bare(Existence::Unknown);
+        }
+        let Heard { sequence, silence, still, running, failing, broken, .. } = self.heard;
+        let measured = Facts { existence: Existence::Present, sequence, silence, still, running, failing, broken };
+        let facts = measured.later(now.since(self.heard_at));
+        match self.unpaused_at.map(|moment| now.since(moment)) {
+            Some(listened) => Facts { silence: facts.silence.min(listened), still: facts.still.min(listened), ..facts },
+            None => facts,
+        }
+    }
+}
+
+impl State {
+    /// The latest attempt; number 0 before the first.
+    pub(crate) fn attempt(&self) -> Attempt {
+        match *self {
+            Self::Pending => Attempt::default(),
+            Self::Launching { attempt, .. } => attempt,
+            Self::Running(running) | Self::Draining { running, .. } => running.attempt,
+            Self::EndingOrphan(lost) | Self::RecordingLost(lost) | Self::Unproven(lost, _) => lost.attempt,
+            Self::BackingOff { past, .. }
+            | Self::Asking { past, .. }
+            | Self::Held(past)
+            | Self::Stuck(past)
+            | Self::Ended(past) => past.attempt,
+        }
+    }
+
+    /// The attempt that runs, if it does.
+    pub(crate) fn running(&self) -> Option<&Running> {
+        match self {
+            Self::Running(running) | Self::Draining { running, .. } => Some(running),
+            Self::Pending
+            | Self::Launching { .. }
+            | Self::EndingOrphan(_)
+            | Self::RecordingLost(_)
+            | Self::BackingOff { .. }
+            | Self::Asking { .. }
+            | Self::Held(_)
+            | Self::Unproven(..)
+            | Self::Stuck(_)
+            | Self::Ended(_) => None,
+        }
+    }
+
+    /// The phase, as it is without a pause.
+    pub(crate) fn phase(&self) -> Phase {
+        match self {
+            Self::Pending => Phase::Pending,
+            Self::Launching { .. } => Phase::Launching,
+            Self::Running(_) => Phase::Running,
+            Self::Draining { .. } | Self::EndingOrphan(_) | Self::RecordingLost(_) => Phase::Draining,
+            Self::BackingOff { .. } | Self::Asking { .. } => Phase::BackingOff,
+            Self::Held(_) | Self::Unproven(..) => Phase::Held,
+            Self::Stuck(_) => Phase::Stuck,
+            Self::Ended(_) => Phase::Ended,
+        }
+    }
+
+    /// What is known of the latest attempt.
+    pub(crate) fn facts(&self, now: Moment) -> Facts {
+        match self {
+            Self::Pending => Facts::bare(Existence::NotStarted),
+            Self::Launching { since, .. } => Facts::bare(Existence::Launching).later(now.since(*since)),
+            Self::Running(running) | Self::Draining { running, .. } => running.facts(now),
+            Self::EndingOrphan(_) | Self::Unproven(_, Doubt::Orphan | Doubt::Survivors) => {
+                Facts::bare(Existence::Orphaned)
+            }
+            Self::RecordingLost(_) => Facts::bare(Existence::Gone),
+            Self::Unproven(_, Doubt::Unknown) => Facts::bare(Existence::Unknown),
+            Self::BackingOff { past, .. }
+            | Self::Asking { past, .. }
+            | Self::Held(past)
+            | Self::Stuck(past)
+            | Self::Ended(past) => Facts::bare(past.existence()),
+        }
+    }
+}

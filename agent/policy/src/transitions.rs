@@ -1,0 +1,380 @@
+//! What a job does when its state machine turns: the ways in and out of its states.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::backoff::relaunch_delay;
+use crate::job::{Before, Goal, Job, Outbox};
+use crate::state::{Doubt, Lost, Past, Running, Starter, State, Then};
+use crate::verdict::end_because;
+use crate::{
+    Action, Attempt, AttemptNumber, Class, Ending, Epoch, Heard, LaunchFailure, Life, Moment, Orphans, ProcessId,
+    Proposal, Reason, StopReason,
+};
+
+/// Launches refused in a row after which the job is held: with the delays between them about five minutes, longer than
+/// an ordinary lock or a full disk lasts without somebody who looks at it.
+const LAUNCH_REFUSALS_MAX: u32 = 10;
+
+/// A strategy that waits is not asked again sooner, so that one that always waits costs nothing.
+const WAIT_LEAST: Duration = Duration::from_secs(1);
+
+impl Job {
+    /// Enters a state.
+    pub(crate) fn turn(&mut self, state: State, because: Reason) {
+        self.state = state;
+        self.because = because;
+    }
+
+    /// Orders the next attempt, with an epoch that nobody had.
+    pub(crate) fn launch(&mut self, past: Past, because: Reason, now: Moment, commands: &mut Vec<Action>) {
+        debug_assert!(self.goal != Goal::Stop, "a stop outranks every launch");
+        self.goal = Goal::Run;
+        let number = AttemptNumber(past.attempt.number.max(self.ended_number).0.saturating_add(1));
+        self.epoch = Epoch(self.epoch.0.saturating_add(1));
+        let attempt = Attempt { number, epoch: self.epoch };
+        let starter = Starter::Agent { past, because };
+        self.turn(State::Launching { attempt, starter, since: now }, because);
+        commands.push(Action::Launch { subject: self.subject, attempt, because });
+    }
+
+    /// An attempt runs.
+    pub(crate) fn run(&mut self, attempt: Attempt, supervisor: ProcessId, now: Moment) {
+        if self.goal == Goal::Resume {
+            self.goal = Goal::Run;
+        }
+        self.epoch = self.epoch.max(attempt.epoch);
+        self.refusals = 0;
+        let because = Reason::AttemptRuns { number: attempt.number };
+        self.turn(State::Running(Running::fresh(attempt, supervisor, now)), because);
+    }
+
+    /// Somebody else started an attempt with a higher epoch. If the one that is known still runs, it is fenced off: its
+    /// lock was free, so its death was taken for proven elsewhere.
+    pub(crate) fn adopt(&mut self, attempt: Attempt, supervisor: ProcessId, now: Moment, commands: &mut Vec<Action>) {
+        if let State::Running(old) = self.state {
+            commands.push(self.end_attempt(&old, Reason::Fenced { by: attempt.epoch }));
+        }
+        self.run(attempt, supervisor, now);
+    }
+
+    /// An attempt ended of whose start nothing was told. Where the one that is known may live, that proves nothing.
+    pub(crate) fn take_over(
+        &mut self,
+        attempt: Attempt,
+        ending: Ending,
+        now: Moment,
+        commands: &mut Vec<Action>,
+        out: &mut Outbox,
+    ) {
+        match self.state {
+            State::Running(_) | State::Draining { .. } | State::EndingOrphan(_) | State::Unproven(..) => {
+                self.epoch = self.epoch.max(attempt.epoch);
+                self.ended_number = self.ended_number.max(attempt.number);
+                out.unexpected();
+            }
+            State::Pending
+            | State::Launching { .. }
+            | State::RecordingLost(_)
+            | State::BackingOff { .. }
+            | State::Asking { .. }
+            | State::Held(_)
+            | State::Stuck(_)
+            | State::Ended(_) => self.finish(attempt, ending, None, now, commands),
+        }
+    }
+
+    /// Takes in what the supervisor told.
+    pub(crate) fn hear(&mut self, heard: Heard, now: Moment, out: &mut Outbox) {
+        let (State::Running(running) | State::Draining { running, .. }) = &mut self.state else { return };
+        if !running.hear(heard, now) {
+            return out.refuse();
+        }
+        self.history.saw(heard.checkpoint);
+        if let State::Running(running) = self.state
+            && heard.stopping
+        {
+            self.turn(State::Draining { running, order: None }, Reason::StopSeen);
+        }
+    }
+
+    /// Takes note of whether the last look at it failed.
+    pub(crate) fn set_unknown(&mut self, is_unknown: bool) {
+        if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
+            running.is_unknown = is_unknown;
+        }
+    }
+
+    /// Its supervisor is gone and left no ending.
+    pub(crate) fn lose(&mut self, lost: Lost, process: Life, commands: &mut Vec<Action>) {
+        match process {
+            Life::Gone => self.record_lost(lost, Reason::ProvenGone, commands),
+            Life::Unknown => self.turn(State::Unproven(lost, Doubt::Unknown), Reason::CannotTell),
+            Life::Alive => {
+                self.turn(State::Unproven(lost, Doubt::Orphan), Reason::OrphanHeld);
+                self.reconsider(lost, Doubt::Orphan, commands);
+            }
+        }
+    }
+
+    /// Decides what happens to an attempt that is not proven over, by what is wanted.
+    pub(crate) fn reconsider(&mut self, lost: Lost, doubt: Doubt, commands: &mut Vec<Action>) {
+        let commanded = Lost { order: Some(StopReason::Commanded), ..lost };
+        match (doubt, self.goal, self.settings.orphans) {
+            (Doubt::Unknown, Goal::Run | Goal::Stop | Goal::Resume, Orphans::End | Orphans::Hold) => {}
+            (Doubt::Orphan | Doubt::Survivors, Goal::Stop, Orphans::End | Orphans::Hold) => {
+                self.end_orphan(commanded, Reason::Commanded, commands);
+            }
+            (Doubt::Orphan | Doubt::Survivors, Goal::Resume, Orphans::End | Orphans::Hold) => {
+                self.end_orphan(lost, Reason::ResumedByHand, commands);
+            }
+            (Doubt::Orphan, Goal::Run, Orphans::End) if self.pause.is_some() => {
+                self.because = Reason::OrphanWhilePaused;
+            }
+            (Doubt::Orphan, Goal::Run, Orphans::End) => self.end_orphan(lost, Reason::SupervisorGone, commands),
+            (Doubt::Orphan, Goal::Run, Orphans::Hold) | (Doubt::Survivors, Goal::Run, Orphans::End | Orphans::Hold) => {
+            }
+        }
+    }
+
+    fn end_orphan(&mut self, lost: Lost, because: Reason, commands: &mut Vec<Action>) {
+        self.turn(State::EndingOrphan(lost), because);
+        let (subject, attempt, grace) = (self.subject, lost.attempt, self.settings.grace);
+        commands.push(Action::EndOrphan { subject, attempt, grace, because });
+    }
+
+    /// The processes of an orphan were told to end, and so many are left.
+    pub(crate) fn count_survivors(&mut self, lost: Lost, survivors: u32, commands: &mut Vec<Action>) {
+        if survivors == 0 {
+            let because =
+                if lost.order == Some(StopReason::Commanded) { Reason::Commanded } else { Reason::SupervisorGone };
+            self.record_lost(lost, because, commands);
+        } else {
+            self.turn(State::Unproven(lost, Doubt::Survivors), Reason::Survivors { count: survivors });
+        }
+    }
+
+    fn record_lost(&mut self, lost: Lost, because: Reason, commands: &mut Vec<Action>) {
+        self.turn(State::RecordingLost(lost), because);
+        let (subject, attempt) = (self.subject, lost.attempt);
+        commands.push(Action::RecordLost { subject, attempt, pickups: self.pickups.saturating_add(1), because });
+    }
+
+    /// Its ending is recorded: counts it, and decides what follows.
+    pub(crate) fn finish(
+        &mut self,
+        attempt: Attempt,
+        ending: Ending,
+        order: Option<StopReason>,
+        now: Moment,
+        commands: &mut Vec<Action>,
+    ) {
+        if ending.class == Class::Lost {
+            self.pickups = self.pickups.saturating_add(1);
+        }
+        self.settle_ending(attempt, ending, order, now, commands);
+    }
+
+    /// Decides what follows an ending that is counted already.
+    pub(crate) fn settle_ending(
+        &mut self,
+        attempt: Attempt,
+        ending: Ending,
+        order: Option<StopReason>,
+        now: Moment,
+        commands: &mut Vec<Action>,
+    ) {
+        self.epoch = self.epoch.max(attempt.epoch);
+        self.ended_number = self.ended_number.max(attempt.number);
+        self.refusals = 0;
+        self.history.ended(&ending);
+        let past = Past { attempt, class: Some(ending.class) };
+        match self.goal {
+            Goal::Stop if ending.class == Class::Completed => {
+                self.turn(State::Ended(past), Reason::AttemptEnded { class: ending.class });
+            }
+            Goal::Stop => self.turn(State::Ended(past), Reason::Commanded),
+            Goal::Resume => self.resume_by_hand(past, now, commands),
+            Goal::Run => self.resume_by_policy(past, &ending, order, now, commands),
+        }
+    }
+
+    /// Asks for another attempt because somebody wants it: a new series, whose limits begin anew.
+    pub(crate) fn resume_by_hand(&mut self, past: Past, now: Moment, commands: &mut Vec<Action>) {
+        self.goal = Goal::Run;
+        self.before = Before { attempts: past.attempt.number.0, pickups: self.pickups };
+        self.refusals = 0;
+        self.history.start_over();
+        let then = Then::Ask { by_hand: true };
+        self.turn(State::BackingOff { past, until: now, then }, Reason::ResumedByHand);
+        self.go_on(now, commands);
+    }
+
+    fn resume_by_policy(
+        &mut self,
+        past: Past,
+        ending: &Ending,
+        order: Option<StopReason>,
+        now: Moment,
+        commands: &mut Vec<Action>,
+    ) {
+        let class = ending.class;
+        match (self.resumes(class, order), self.limit(past, ending)) {
+            (false, _) => match class {
+                Class::Completed | Class::Stopped => self.turn(State::Ended(past), Reason::AttemptEnded { class }),
+                Class::Failed | Class::Lost | Class::Limit => {
+                    self.turn(State::Ended(past), Reason::NotResumed { class });
+                }
+            },
+            (true, Some(limit)) => self.turn(State::Stuck(past), limit),
+            (true, None) => {
+                let delay = self.history.delay(&self.settings.resume, self.settings.seed);
+                let then = Then::Ask { by_hand: false };
+                self.turn(
+                    State::BackingOff { past, until: now.after(delay), then },
+                    Reason::BackoffBegun { after: class, delay },
+                );
+                self.go_on(now, commands);
+            }
+        }
+    }
+
+    /// Answers whether an ending of this class is resumed. What the policy itself ended for want of beats or progress
+    /// is, since it is ended for that purpose alone.
+    fn resumes(&self, class: Class, order: Option<StopReason>) -> bool {
+        let on = self.settings.resume.on;
+        let ended_to_resume = matches!(order, Some(StopReason::Stale | StopReason::Hung));
+        match class {
+            Class::Completed | Class::Stopped => false,
+            Class::Failed => on.failed || ended_to_resume,
+            Class::Lost => on.lost || ended_to_resume,
+            Class::Limit => on.limit,
+        }
+    }
+
+    /// Answers which limit is reached, if one is.
+    fn limit(&self, past: Past, ending: &Ending) -> Option<Reason> {
+        let policy = self.settings.resume;
+        let attempts = past.attempt.number.0.saturating_sub(self.before.attempts);
+        let pickups = self.pickups.saturating_sub(self.before.pickups);
+        if attempts >= policy.max_attempts.get() {
+            Some(Reason::AttemptsSpent { attempts, max_attempts: policy.max_attempts.get() })
+        } else if ending.class == Class::Lost && pickups >= policy.max_pickups {
+            Some(Reason::PickupsSpent { pickups, max_pickups: policy.max_pickups })
+        } else {
+            let deaths = self.history.identical_deaths()?;
+            Some(Reason::IdenticalDeaths { deaths, ran_for: ending.ran_for })
+        }
+    }
+
+    /// Goes on after a wait, if it is over.
+    pub(crate) fn go_on(&mut self, now: Moment, commands: &mut Vec<Action>) {
+        match self.state {
+            State::BackingOff { past, until, then } if until <= now && self.pause.is_none() => match then {
+                Then::Ask { by_hand } => self.ask(past, by_hand, now, commands),
+                Then::Launch { because } => self.launch(past, because, now, commands),
+            },
+            State::BackingOff { .. }
+            | State::Pending
+            | State::Launching { .. }
+            | State::Running(_)
+            | State::Draining { .. }
+            | State::EndingOrphan(_)
+            | State::RecordingLost(_)
+            | State::Asking { .. }
+            | State::Held(_)
+            | State::Unproven(..)
+            | State::Stuck(_)
+            | State::Ended(_) => {}
+        }
+    }
+
+    /// Asks the strategy; before the first ending there is nothing to ask about.
+    fn ask(&mut self, past: Past, by_hand: bool, now: Moment, commands: &mut Vec<Action>) {
+        let Some(after) = past.class else { return self.launch(past, Reason::FirstAttempt, now, commands) };
+        let because = if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after } };
+        self.state = State::Asking { past, by_hand };
+        commands.push(Action::AskStrategy { subject: self.subject, attempt: past.attempt, because });
+    }
+
+    /// Takes in what the strategy proposes.
+    pub(crate) fn take_answer(
+        &mut self,
+        past: Past,
+        by_hand: bool,
+        proposal: Proposal,
+        now: Moment,
+        commands: &mut Vec<Action>,
+    ) {
+        match (proposal, past.class) {
+            (Proposal::Launch, _) if self.pause.is_some() => {
+                let then = Then::Ask { by_hand };
+                self.state = State::BackingOff { past, until: now, then };
+            }
+            (Proposal::Launch, Some(after)) => {
+                let because = if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after } };
+                self.launch(past, because, now, commands);
+            }
+            (Proposal::Launch, None) => self.launch(past, Reason::FirstAttempt, now, commands),
+            (Proposal::Wait(delay), _) => {
+                let delay = delay.max(WAIT_LEAST);
+                let then = Then::Ask { by_hand };
+                self.turn(State::BackingOff { past, until: now.after(delay), then }, Reason::StrategyWaits { delay });
+            }
+            (Proposal::Hold, _) => self.turn(State::Held(past), Reason::StrategyHolds),
+            (Proposal::GiveUp, _) => self.turn(State::Stuck(past), Reason::StrategyGaveUp),
+            (Proposal::Failed, _) => self.turn(State::Held(past), Reason::StrategyFailed),
+        }
+    }
+
+    /// A launch did not take place.
+    pub(crate) fn refuse_launch(&mut self, starter: Starter, failure: LaunchFailure, now: Moment) {
+        let State::Launching { attempt, since, .. } = self.state else { return };
+        let Starter::Agent { past, because } = starter else { return };
+        self.refusals = self.refusals.saturating_add(1);
+        let refusals = self.refusals;
+        let again = State::BackingOff {
+            past,
+            until: now.after(relaunch_delay(refusals, self.settings.seed)),
+            then: Then::Launch { because },
+        };
+        let is_last = refusals >= LAUNCH_REFUSALS_MAX;
+        match failure {
+            LaunchFailure::Superseded => {
+                let starter = Starter::Other;
+                self.turn(State::Launching { attempt, starter, since }, Reason::LaunchSuperseded);
+            }
+            _ if self.goal == Goal::Stop => self.turn(State::Ended(past), Reason::Commanded),
+            LaunchFailure::Locked => {
+                self.turn(if is_last { State::Held(past) } else { again }, Reason::LaunchLocked { refusals });
+            }
+            LaunchFailure::Failed => {
+                self.turn(if is_last { State::Held(past) } else { again }, Reason::LaunchFailed { refusals });
+            }
+            LaunchFailure::NotWanted if self.pause.is_some() => self.turn(again, Reason::LaunchNotWanted),
+            LaunchFailure::NotWanted => self.turn(State::Ended(past), Reason::LaunchNotWanted),
+            LaunchFailure::Unreadable => self.turn(State::Held(past), Reason::LaunchUnreadable),
+        }
+    }
+
+    /// Ends what runs, if that is wanted or its own policy says so.
+    pub(crate) fn settle(&mut self, now: Moment, commands: &mut Vec<Action>) {
+        let State::Running(running) = self.state else { return };
+        let because = match (self.goal, self.pause) {
+            (Goal::Stop, _) => Some(Reason::Commanded),
+            (Goal::Run | Goal::Resume, Some(_)) => None,
+            (Goal::Run | Goal::Resume, None) => {
+                end_because(&self.settings.lease, self.settings.resume.on, &self.state.facts(now))
+            }
+        };
+        if let Some(because) = because {
+            commands.push(self.end_attempt(&running, because));
+            self.turn(State::Draining { running, order: because.stop_reason() }, because);
+        }
+    }
+
+    fn end_attempt(&self, running: &Running, because: Reason) -> Action {
+        let Running { attempt, supervisor, .. } = *running;
+        Action::EndAttempt { subject: self.subject, attempt, supervisor, grace: self.settings.grace, because }
+    }
+}
