@@ -4,10 +4,18 @@
 
 use std::path::{Path, PathBuf};
 
+mod check;
+mod document;
 mod error;
 mod model;
 mod nearest;
 mod policy;
+mod read;
+mod schema;
+mod show;
+#[cfg(test)]
+mod tests;
+mod text;
 
 pub use error::{Problem, SettingsError};
 pub use model::{
@@ -15,6 +23,7 @@ pub use model::{
     PluginSettings, PluginSource, Policy, Settings, SinkSettings, StartMode,
 };
 pub use policy::{BackoffError, Complaint, VariableError, check_variable, parse_backoff};
+pub use schema::{schema, schema_keys};
 
 impl Settings {
     /// Reads the config file that is in force: `path` where one is named, else `$XDG_CONFIG_HOME/latido/latido.toml`
@@ -24,9 +33,27 @@ impl Settings {
     /// When the file cannot be read or does not check out.
     pub fn load(path: Option<&Path>) -> Result<Self, SettingsError> {
         match path.map(Path::to_owned).or_else(config_in_force) {
-            Some(file) => Err(SettingsError::Read { file, source: std::io::ErrorKind::Unsupported.into() }),
+            Some(file) => Self::read(&file),
             None => Ok(Self::default()),
         }
+    }
+
+    /// Reads this config file.
+    ///
+    /// # Errors
+    /// When it cannot be read or does not check out.
+    pub fn read(file: &Path) -> Result<Self, SettingsError> {
+        let text =
+            std::fs::read_to_string(file).map_err(|source| SettingsError::Read { file: file.to_owned(), source })?;
+        Self::parse(file, &text)
+    }
+
+    /// Reads the text of a config; `file` is its name in messages, and relative paths begin at its folder.
+    ///
+    /// # Errors
+    /// When it does not check out.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, SettingsError> {
+        check::settings(file, text)
     }
 
     /// The state directory: `named` (`--state-dir`), else the config's, else `$XDG_STATE_HOME/latido`, else

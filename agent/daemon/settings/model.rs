@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use latido_protocol::files::{Backoff, Beats, LogLimits, Orphans, Resume, ResumeOn};
 use latido_protocol::{Limit, Span, SubjectName};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::Problem;
 
@@ -127,8 +125,7 @@ pub struct PluginLimits {
 }
 
 /// A kind of journal entry that a sink can ask for; named as [`latido_protocol::journal::Body::kind`] names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKind {
     /// a change of verdict
     Transition,
@@ -166,8 +163,7 @@ pub struct ConfiguredJob {
 }
 
 /// Whether an agent launches a configured job by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartMode {
     /// Once, when it has no attempt.
     #[default]
@@ -308,18 +304,4 @@ impl EntryKind {
         Self::Beat,
         Self::Agent,
     ];
-
-    /// As it is written in the config, and as [`latido_protocol::journal::Body::kind`] has it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Transition => "transition",
-            Self::Phase => "phase",
-            Self::AttemptStarted => "attempt-started",
-            Self::AttemptEnded => "attempt-ended",
-            Self::LeaseExpired => "lease-expired",
-            Self::Alert => "alert",
-            Self::Beat => "beat",
-            Self::Agent => "agent",
-        }
-    }
 }

@@ -1,0 +1,191 @@
+//! The shape of the config file. Its doc comments are the descriptions of the JSON schema.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use latido_protocol::files::{Backoff, Beats, Orphans, ResumeOn};
+use latido_protocol::{Limit, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::model::{EntryKind, PluginSource, StartMode};
+use super::text::{Size, Text};
+
+/// The config of latido. What is not said is taken from the defaults.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields, title = "latido.toml")]
+pub(super) struct Document {
+    /// The agent, and what holds for all jobs.
+    pub(super) agent: Option<AgentTable>,
+    /// How jobs are judged and resumed, by name. What a policy does not say it takes from `default`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) policy: BTreeMap<String, PolicyTable>,
+    /// Plugins that the journal is fed to. `sink = []` for none.
+    pub(super) sink: Option<Vec<SinkTable>>,
+    /// Plugins that are asked for findings.
+    pub(super) rule: Option<Vec<PluginTable>>,
+    /// Plugins that propose how a job is resumed.
+    pub(super) strategy: Option<Vec<PluginTable>>,
+    /// Jobs that the agent knows from the config, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) job: BTreeMap<String, JobTable>,
+}
+
+/// `[agent]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct AgentTable {
+    /// Where jobs and records are; an absolute path. Without it: $XDG_STATE_HOME/latido, or ~/.local/state/latido.
+    pub(super) state_dir: Option<PathBuf>,
+    /// How often a beat is kept as history: in heartbeats.jsonl, and as an entry of the journal.
+    pub(super) history_every: Option<Text<Span>>,
+    /// How often status.json is written although nothing is new.
+    pub(super) presence_every: Option<Text<Span>>,
+    /// The journal, which sinks are fed from.
+    pub(super) journal: Option<JournalTable>,
+    /// The output log of each attempt.
+    pub(super) log: Option<LogTable>,
+}
+
+/// `[agent.journal]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct JournalTable {
+    /// Entries kept. A sink that falls further behind loses the oldest, which is counted and told.
+    pub(super) entries_max: Option<u64>,
+}
+
+/// `[agent.log]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct LogTable {
+    /// Size after which output.log is rotated.
+    pub(super) size_max: Option<Text<Size>>,
+    /// Files kept, the current one counted.
+    pub(super) files_max: Option<NonZeroU32>,
+}
+
+/// `[policy.NAME]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct PolicyTable {
+    /// Which beats count: presence until the first own beat (auto), own beats from the start (own), or presence alone.
+    pub(super) beats: Option<Text<Beats>>,
+    /// How often beats are expected. Not given beside a ttl: min(30s, ttl / 3).
+    pub(super) interval: Option<Text<Span>>,
+    /// Silence after which the lease has run out; longer than the interval, at least three times as long is sound.
+    pub(super) ttl: Option<Text<Span>>,
+    /// Time for the first own beat.
+    pub(super) start_within: Option<Text<Span>>,
+    /// Time without new progress after which the job is hung, or `none`.
+    pub(super) hung_after: Option<Text<Limit>>,
+    /// Longest time of one attempt, or `none`.
+    pub(super) run_for: Option<Text<Limit>>,
+    /// How a job is resumed.
+    pub(super) resume: Option<ResumeTable>,
+    /// What happens to a live process whose supervisor is gone: it is ended before a resume (end), or the job is held
+    /// until a person acts (hold).
+    pub(super) orphans: Option<Text<Orphans>>,
+    /// Time between SIGTERM and SIGKILL.
+    pub(super) grace: Option<Text<Span>>,
+}
+
+/// `resume = { … }`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct ResumeTable {
+    /// What resumes it. `stale` and `hung` end a live process first.
+    pub(super) on: Option<Vec<Text<ResumeOn>>>,
+    /// Attempts in all, the first one counted.
+    pub(super) max_attempts: Option<NonZeroU32>,
+    /// Lost attempts after which the job is stuck.
+    pub(super) max_pickups: Option<NonZeroU32>,
+    /// Delays between attempts: the first, doubled each time, up to the second. A delay begins when the attempt before
+    /// is proven dead: while a lease is live, nothing is started again.
+    pub(super) backoff: Option<Text<Backoff>>,
+}
+
+/// `[[sink]]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct SinkTable {
+    /// Its name; no two plugins have the same.
+    pub(super) name: String,
+    /// `builtin:sqlite`, `builtin:jsonl`, or the path of a component, relative to this file.
+    pub(super) source: Text<PluginSource>,
+    /// Kinds of entries it is fed. Without it: all.
+    pub(super) entries: Option<Vec<Text<EntryKind>>>,
+    /// What it may use. What is not granted is denied.
+    pub(super) grant: Option<GrantTable>,
+    /// Settings of its own.
+    pub(super) settings: Option<serde_json::Map<String, serde_json::Value>>,
+    /// What it may cost.
+    pub(super) limits: Option<LimitsTable>,
+}
+
+/// `[[rule]]` and `[[strategy]]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct PluginTable {
+    /// Its name; no two plugins have the same.
+    pub(super) name: String,
+    /// `builtin:liveness` for a rule, `builtin:script` for a strategy, or the path of a component, relative to this
+    /// file.
+    pub(super) source: Text<PluginSource>,
+    /// What it may use. What is not granted is denied.
+    pub(super) grant: Option<GrantTable>,
+    /// Settings of its own.
+    pub(super) settings: Option<serde_json::Map<String, serde_json::Value>>,
+    /// What it may cost.
+    pub(super) limits: Option<LimitsTable>,
+}
+
+/// `grant.… = …`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct GrantTable {
+    /// SQLite databases by the name that the plugin uses; a relative path lies in the state directory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) sql: BTreeMap<String, PathBuf>,
+    /// Files by the name that the plugin uses; a relative path lies in the state directory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) files: BTreeMap<String, PathBuf>,
+}
+
+/// `limits.… = …`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct LimitsTable {
+    /// Memory of the plugin.
+    pub(super) memory_max: Option<Text<Size>>,
+    /// Longest time of one call on the CPU.
+    pub(super) cpu_for: Option<Text<Span>>,
+    /// Longest time of one call on the wall, what it waits for counted.
+    pub(super) call_for: Option<Text<Span>>,
+    /// Entries in one batch.
+    pub(super) batch_max: Option<NonZeroU32>,
+}
+
+/// `[job.NAME]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct JobTable {
+    /// The program and its arguments.
+    pub(super) command: Vec<String>,
+    /// Where it runs; a relative path begins at this file's folder. Without it: where the agent runs.
+    pub(super) directory: Option<PathBuf>,
+    /// Variables set for every attempt.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) environment: BTreeMap<String, String>,
+    /// The policy it is judged by. Without it: `default`.
+    pub(super) policy: Option<String>,
+    /// The strategy that proposes how it is resumed. Without it: `script`.
+    pub(super) strategy: Option<String>,
+    /// How it is resumed, where that differs from its policy.
+    pub(super) resume: Option<ResumeTable>,
+    /// Longest time of one attempt, where that differs from its policy.
+    pub(super) run_for: Option<Text<Limit>>,
+    /// Whether the agent launches it once by itself when it has no attempt (auto), or only by order (manual).
+    pub(super) start: Option<Text<StartMode>>,
+}

@@ -1,0 +1,104 @@
+//! The settings in force, written as a config that reads back as the same.
+
+use std::num::NonZeroU32;
+
+use super::document::{
+    AgentTable, Document, GrantTable, JobTable, JournalTable, LimitsTable, LogTable, PluginTable, PolicyTable,
+    ResumeTable, SinkTable,
+};
+use super::model::{ConfiguredJob, PluginSettings, Policy, Settings};
+use super::text::{Size, Text};
+
+impl Settings {
+    /// The settings as a config, with every default written out.
+    ///
+    /// # Errors
+    /// When a plugin's own settings hold what TOML cannot write.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(&self.document())
+    }
+
+    fn document(&self) -> Document {
+        Document {
+            agent: Some(AgentTable {
+                state_dir: self.agent.state_dir.clone(),
+                history_every: Some(Text(self.agent.history_every)),
+                presence_every: Some(Text(self.agent.presence_every)),
+                journal: Some(JournalTable { entries_max: Some(self.agent.journal_entries_max) }),
+                log: Some(LogTable {
+                    size_max: Some(Text(Size(self.agent.log.size_max))),
+                    files_max: NonZeroU32::new(self.agent.log.files_max),
+                }),
+            }),
+            policy: self.policies.iter().map(|(name, policy)| (name.clone(), policy_table(policy))).collect(),
+            sink: Some(
+                self.sinks
+                    .iter()
+                    .map(|sink| {
+                        let PluginTable { name, source, grant, settings, limits } = plugin_table(&sink.plugin);
+                        let entries = Some(sink.entries.iter().copied().map(Text).collect());
+                        SinkTable { name, source, entries, grant, settings, limits }
+                    })
+                    .collect(),
+            ),
+            rule: Some(self.rules.iter().map(plugin_table).collect()),
+            strategy: Some(self.strategies.iter().map(plugin_table).collect()),
+            job: self.jobs.iter().map(|(name, job)| (name.to_string(), job_table(job))).collect(),
+        }
+    }
+}
+
+fn policy_table(policy: &Policy) -> PolicyTable {
+    PolicyTable {
+        beats: Some(Text(policy.beats)),
+        interval: Some(Text(policy.interval)),
+        ttl: Some(Text(policy.ttl)),
+        start_within: Some(Text(policy.start_within)),
+        hung_after: Some(Text(policy.hung_after)),
+        run_for: Some(Text(policy.run_for)),
+        resume: Some(ResumeTable {
+            on: Some(policy.resume.on.iter().copied().map(Text).collect()),
+            max_attempts: NonZeroU32::new(policy.resume.max_attempts),
+            max_pickups: NonZeroU32::new(policy.resume.max_pickups),
+            backoff: Some(Text(policy.resume.backoff)),
+        }),
+        orphans: Some(Text(policy.orphans)),
+        grace: Some(Text(policy.grace)),
+    }
+}
+
+fn plugin_table(plugin: &PluginSettings) -> PluginTable {
+    let grant = GrantTable { sql: plugin.grant.sql.clone(), files: plugin.grant.files.clone() };
+    PluginTable {
+        name: plugin.name.clone(),
+        source: Text(plugin.source.clone()),
+        grant: (grant != GrantTable::default()).then_some(grant),
+        settings: Some(plugin.settings.clone()),
+        limits: Some(LimitsTable {
+            memory_max: Some(Text(Size(plugin.limits.memory_max))),
+            cpu_for: Some(Text(plugin.limits.cpu_for)),
+            call_for: Some(Text(plugin.limits.call_for)),
+            batch_max: Some(plugin.limits.batch_max),
+        }),
+    }
+}
+
+fn job_table(job: &ConfiguredJob) -> JobTable {
+    let own = &job.overrides;
+    let resume = ResumeTable {
+        on: own.resume_on.as_ref().map(|on| on.iter().copied().map(Text).collect()),
+        max_attempts: own.max_attempts,
+        max_pickups: own.max_pickups,
+        backoff: own.backoff.map(Text),
+    };
+    JobTable {
+        command: job.command.clone(),
+        directory: job.directory.clone(),
+        environment: job.environment.clone(),
+        policy: Some(job.policy.clone()),
+        strategy: own.strategy.clone(),
+        resume: (resume != ResumeTable::default()).then_some(resume),
+        run_for: own.run_for.map(Text),
+        start: Some(Text(job.start)),
+    }
+}
