@@ -1,1 +1,19 @@
-//! Under construction.
+//! Processes as latido sees them: identity, locks, pidfds, the tree of an attempt, and how the two kinds of process
+//! that latido starts are started.
+//!
+//! This crate decides nothing and believes nothing: every question is answered by looking. It needs no runtime, opens no
+//! network and writes no file but a lock. Platform code lies in `sys/`, and `unsafe` nowhere else. It reads one clock,
+//! the monotonic one, to bound its own waits.
+
+pub mod identity;
+pub mod lock;
+mod pidfd;
+mod proc;
+pub mod run;
+pub mod signals;
+pub mod start;
+mod sys;
+pub mod tree;
+
+pub use pidfd::{Pidfd, PidfdError};
+pub use rustix::process::Signal;

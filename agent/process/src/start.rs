@@ -1,0 +1,115 @@
+//! How a supervisor is started.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::pipe::PipeFlags;
+use rustix::process::{WaitId, WaitIdOptions};
+
+use crate::lock::Lock;
+use crate::sys;
+
+/// The variable by which a supervisor is told from the processes of an attempt: it names the attempt directory.
+pub const SUPERVISES: &str = "LATIDO_SUPERVISES";
+
+/// Variables that mean one attempt. A supervisor that is started from inside another attempt must not carry its marks,
+/// or it would be ended with it.
+const OF_ONE_ATTEMPT: [&str; 10] = [
+    "LATIDO_JOB",
+    "LATIDO_ATTEMPT",
+    "LATIDO_EPOCH",
+    "LATIDO_SOCKET",
+    "LATIDO_TOKEN",
+    "LATIDO_CHECKPOINT",
+    "LATIDO_DIR",
+    "NOTIFY_SOCKET",
+    "WATCHDOG_USEC",
+    "WATCHDOG_PID",
+];
+
+/// Why a supervisor could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The attempt directory has no absolute form.
+    #[error("find {path}")]
+    Path {
+        /// which one
+        path: PathBuf,
+        /// what the kernel said
+        source: io::Error,
+    },
+    /// No pipe for its report.
+    #[error("make a pipe for the report of {program}")]
+    Pipe {
+        /// the supervisor
+        program: PathBuf,
+        /// what the kernel said
+        source: io::Error,
+    },
+    /// It could not be executed.
+    #[error("execute {program}")]
+    Execute {
+        /// the supervisor
+        program: PathBuf,
+        /// what the kernel said
+        source: io::Error,
+    },
+}
+
+/// A supervisor that was started.
+#[derive(Debug)]
+pub struct Starting {
+    /// its pid
+    pub pid: u32,
+    /// the reading end of its report: one line of [`latido_protocol::attempt::Report`], then the end of the file. The
+    /// end without a line means that it died before it could report.
+    pub report: File,
+}
+
+/// Starts a supervisor for an attempt and hands it the job's lock.
+///
+/// The lock is its standard input and the report its standard output, so nothing has to be inherited by number and
+/// nothing can be inherited by a process that another thread starts in the same moment. The supervisor is a child of the
+/// caller, who collects it with [`collect`] once it has ended, or ends first.
+///
+/// # Errors
+/// When it cannot be executed; the lock is free then.
+pub fn start_supervisor(program: &Path, attempt_dir: &Path, lock: Lock) -> Result<Starting, StartError> {
+    let attempt_dir =
+        std::path::absolute(attempt_dir).map_err(|source| StartError::Path { path: attempt_dir.to_owned(), source })?;
+    let (report, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+        .map_err(|source| StartError::Pipe { program: program.to_owned(), source: source.into() })?;
+    let arguments = [OsStr::new("latido-supervisor"), attempt_dir.as_os_str()];
+    let pid = sys::start(program, &arguments, &OF_ONE_ATTEMPT, (SUPERVISES, &attempt_dir), lock.into_fd(), write)
+        .map_err(|source| StartError::Execute { program: program.to_owned(), source })?;
+    Ok(Starting { pid, report: File::from(report) })
+}
+
+/// Collects a child of this process that has ended. `false`: it has not, or is no child.
+pub fn collect(pid: u32) -> bool {
+    let Some(pid) = sys::pid(pid) else { return false };
+    matches!(rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG), Ok(Some(_)))
+}
+
+/// What a supervisor gets from its starter.
+#[derive(Debug)]
+pub struct Inherited {
+    /// the descriptor that holds the job's lock
+    pub lock: OwnedFd,
+    /// where the report goes
+    pub report: File,
+}
+
+/// Takes what the starter handed over. To be called first thing in the supervisor's `main` and once: every descriptor
+/// above the standard three is closed, standard input and output become `/dev/null`.
+///
+/// # Errors
+/// When the kernel refuses, as it does when standard input or output is closed.
+pub fn inherit() -> io::Result<Inherited> {
+    let (lock, report) = sys::take_standard()?;
+    Ok(Inherited { lock, report: File::from(report) })
+}

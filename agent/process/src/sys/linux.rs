@@ -1,0 +1,215 @@
+#![expect(unsafe_code, reason = "system calls that rustix has no safe form of")]
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::fs::Mode;
+use rustix::io::FdFlags;
+use rustix::process::{Pid, Signal};
+use rustix::time::{ClockId, Timespec};
+
+use crate::run::Usage;
+
+/// Bytes of one record that a signal descriptor yields.
+pub(crate) const SIGNAL_RECORD: usize = size_of::<libc::signalfd_siginfo>();
+
+/// A program with all it is executed with, made before the fork: after it nothing may be allocated.
+pub(crate) struct Image {
+    pub(crate) program: CString,
+    pub(crate) arguments: Vec<CString>,
+    pub(crate) environment: Vec<CString>,
+}
+
+/// A pid as the kernel's calls take it. `None` for 0 and for what is no pid: these would mean groups.
+pub(crate) fn pid(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().filter(|pid| *pid > 0).and_then(Pid::from_raw)
+}
+
+/// The monotonic clock. It bounds waits in this crate and judges nothing.
+pub(crate) fn monotonic() -> Duration {
+    let now = rustix::time::clock_gettime(ClockId::Monotonic);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// A time for the kernel's calls.
+pub(crate) fn timespec(duration: Duration) -> Timespec {
+    let tv_sec = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+    Timespec { tv_sec, tv_nsec: duration.subsec_nanos().into() }
+}
+
+/// Waits for what has no descriptor to wait on: a lock's holder, an entry in `/proc`.
+pub(crate) fn pause(duration: Duration) {
+    // An interrupted pause is a shorter one; every caller looks again.
+    let _ = rustix::thread::nanosleep(&timespec(duration));
+}
+
+/// The host's name.
+pub(crate) fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
+}
+
+/// Starts a program that gets its two descriptors as standard input and output: `posix_spawn`, no code between fork and
+/// exec.
+pub(crate) fn start(
+    program: &Path,
+    arguments: &[&OsStr; 2],
+    remove: &[&str],
+    set: (&str, &Path),
+    input: OwnedFd,
+    output: OwnedFd,
+) -> io::Result<u32> {
+    #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
+    let mut command = Command::new(program);
+    command.arg0(arguments[0]).arg(arguments[1]).env(set.0, set.1);
+    for name in remove {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
+    command.spawn().map(|child| child.id())
+}
+
+/// Executes an image in a session and group of its own.
+pub(crate) fn run(
+    image: Image,
+    directory: BorrowedFd<'_>,
+    output: BorrowedFd<'_>,
+    keep: &[BorrowedFd<'_>],
+    umask: Mode,
+) -> io::Result<u32> {
+    let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
+        list.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+    };
+    let arguments = pointers(&image.arguments);
+    let environment = pointers(&image.environment);
+    let (directory, keep) = (directory.as_raw_fd(), keep.iter().map(AsRawFd::as_raw_fd).collect::<Vec<_>>());
+    let program = image.program.as_ptr();
+    let in_child = Child { program, arguments, environment, directory, keep, umask };
+
+    #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
+    let mut command = Command::new("job");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(output.try_clone_to_owned()?))
+        .stderr(Stdio::from(output.try_clone_to_owned()?));
+    // SAFETY: `Child::execute` makes system calls only: it neither allocates nor locks, as the doc of `pre_exec` asks.
+    unsafe { command.pre_exec(move || in_child.execute()) };
+    let started = command.spawn().map(|child| child.id());
+    drop(image);
+    started
+}
+
+/// What the child needs between fork and exec. The pointers lead into an [`Image`] that outlives the fork.
+struct Child {
+    program: *const libc::c_char,
+    arguments: Vec<*const libc::c_char>,
+    environment: Vec<*const libc::c_char>,
+    directory: i32,
+    keep: Vec<i32>,
+    umask: Mode,
+}
+
+// SAFETY: the pointers are read in the forked child alone, a copy of the memory in which they are valid.
+unsafe impl Send for Child {}
+// SAFETY: as above; nothing is written through them.
+unsafe impl Sync for Child {}
+
+impl Child {
+    /// Returns only when something failed.
+    fn execute(&self) -> io::Result<()> {
+        rustix::process::setsid()?;
+        rustix::process::umask(self.umask);
+        // SAFETY: the descriptors are open in the parent for the whole of `run`, and the fork copied them.
+        let borrow = |fd| unsafe { BorrowedFd::borrow_raw(fd) };
+        rustix::process::fchdir(borrow(self.directory))?;
+        for fd in &self.keep {
+            rustix::io::fcntl_setfd(borrow(*fd), FdFlags::empty())?;
+        }
+        for signal in 1..=SIGNALS_MAX {
+            // SAFETY: `signal` with SIG_DFL installs no code of ours. It fails for SIGKILL, SIGSTOP and the C library's
+            // own two, which need no reset.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        set_mask(libc::SIG_SETMASK, &[])?;
+        // SAFETY: program, arguments and environment are zero-terminated lists of zero-terminated texts made by `run`.
+        unsafe { libc::execve(self.program, self.arguments.as_ptr(), self.environment.as_ptr()) };
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The highest signal number on Linux (`_NSIG`).
+const SIGNALS_MAX: i32 = 64;
+
+/// Blocks these signals and opens a descriptor that yields them.
+pub(crate) fn listen(signals: &[Signal]) -> io::Result<OwnedFd> {
+    let set = set_mask(libc::SIG_BLOCK, signals)?;
+    // SAFETY: `set` is a signal set that was initialised above; -1 asks for a new descriptor.
+    let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above has just made this descriptor and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Ignores a signal.
+pub(crate) fn ignore(signal: Signal) -> io::Result<()> {
+    // SAFETY: `signal` with SIG_IGN installs no code of ours.
+    let before = unsafe { libc::signal(signal.as_raw(), libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn set_mask(how: i32, signals: &[Signal]) -> io::Result<libc::sigset_t> {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initialises the set it is given.
+    let mut set = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        set.assume_init()
+    };
+    for signal in signals {
+        // SAFETY: the set is initialised, and a `Signal` is a valid number.
+        unsafe { libc::sigaddset(&raw mut set, signal.as_raw()) };
+    }
+    // SAFETY: the set is initialised; a null pointer says that the old mask is not wanted.
+    match unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) } {
+        0 => Ok(set),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// What the kernel counted for collected children.
+pub(crate) fn usage_of_collected() -> Usage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes a whole `rusage`; it is zeroed before, so it is initialised even if the call failed.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let duration = |time: libc::timeval| {
+        Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0))
+            + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
+    };
+    Usage {
+        user: duration(usage.ru_utime),
+        system: duration(usage.ru_stime),
+        max_rss_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
+    }
+}
+
+/// Takes the standard input and output that a starter handed over, puts `/dev/null` in their place, and closes every
+/// other descriptor that leaked in.
+pub(crate) fn take_standard() -> io::Result<(OwnedFd, OwnedFd)> {
+    // SAFETY: called first thing in `main`, before anything was opened: what is closed here has no owner.
+    unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
+    // The copies lie above the standard three even when one of these was closed by the starter.
+    let input = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
+    let output = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
+    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok((input, output))
+}
