@@ -137,3 +137,52 @@ pub enum StoreError {
         source: Cause,
     },
 }
+
+/// What an error of SQLite means for the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// passes when another connection lets go
+    Locked,
+    /// passes when there is space
+    Full,
+    /// a right is missing
+    ReadOnly,
+    /// a page or a value is not what it must be
+    Damaged,
+    /// the header is another's
+    NotADatabase,
+    /// a file beside the database cannot be made
+    CannotOpen,
+    /// none of these
+    Other,
+}
+
+impl Trouble {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the enums are SQLite's, and the rest of them is one case")]
+    pub(crate) fn of(error: &rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+        let rusqlite::Error::SqliteFailure(failure, _) = error else {
+            return match error {
+                // A value of another type or range than every writer of this store gives, or a row that must be there.
+                rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::Utf8Error(..)
+                | rusqlite::Error::QueryReturnedNoRows => Self::Damaged,
+                _ => Self::Other,
+            };
+        };
+        match failure.code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => Self::Locked,
+            ErrorCode::DiskFull => Self::Full,
+            // The index of the log could not be grown, which a full disk alone does.
+            ErrorCode::SystemIoFailure if failure.extended_code == SQLITE_IOERR_SHMSIZE => Self::Full,
+            ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Self::ReadOnly,
+            ErrorCode::DatabaseCorrupt => Self::Damaged,
+            ErrorCode::NotADatabase => Self::NotADatabase,
+            ErrorCode::CannotOpen => Self::CannotOpen,
+            _ => Self::Other,
+        }
+    }
+}

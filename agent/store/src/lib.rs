@@ -9,12 +9,18 @@
 pub mod conformance;
 mod error;
 mod memory;
+mod migrate;
+mod open;
+mod queries;
 mod rows;
+mod sqlite;
 mod store;
 
 pub use error::{Cause, OpenError, StoreError};
 pub use memory::MemoryStore;
+pub use open::{LOG_BYTES_MAX, set_aside_damaged};
 pub use rows::{
     AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, NewEntry, SetAside, SubjectRow, Trimmed,
 };
+pub use sqlite::SqliteStore;
 pub use store::{PLUGIN_STATE_BYTES_MAX, Store};

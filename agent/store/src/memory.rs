@@ -129,11 +129,10 @@ impl Store for MemoryStore {
     }
 
     fn set_aside(&mut self, sink: &str, sequence: u64, why: &str) -> Result<(), StoreError> {
-        if sequence <= self.trimmed_through() || sequence > self.last_sequence {
-            return Ok(());
-        }
+        let is_kept = sequence > self.trimmed_through() && sequence <= self.last_sequence;
         let sink = self.sink(sink);
-        if sink.set_aside.insert(sequence, why.to_owned()).is_none() {
+        if is_kept && !sink.set_aside.contains_key(&sequence) {
+            sink.set_aside.insert(sequence, why.to_owned());
             sink.set_aside_count += 1;
         }
         Ok(())
