@@ -84,6 +84,8 @@ pub(crate) struct Before {
 /// What was last recorded.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
+    /// the attempt that the verdict is about
+    attempt: Attempt,
     verdict: Verdict,
     because: Reason,
     since: Moment,
@@ -135,6 +137,7 @@ impl Job {
             state: State::Pending,
             because: Reason::NotStarted,
             shown: Shown {
+                attempt: Attempt::default(),
                 verdict: found.recorded.map_or(Verdict::Waiting, |it| it.verdict),
                 because: Reason::NotStarted,
                 since: now,
@@ -178,21 +181,24 @@ impl Job {
         }
     }
 
-    /// Takes in that the job was found once more: its settings may be new, the rest is told as if it came one by one.
+    /// Takes in that the job was found once more: its settings may be new, the rest is told as if it came one by one. What
+    /// runs is looked at before what is wanted, so that nothing is launched beside it.
     pub(crate) fn find_again(&mut self, settings: JobSettings, found: Found, now: Moment, out: &mut Outbox) {
         self.settings = settings;
+        self.note_want(found.want, now);
+        if let Some(FoundAttempt { attempt, state }) = found.attempt {
+            match state {
+                FoundState::Running { supervisor, process: _, heard } => {
+                    self.handle(Input::Started { attempt, supervisor }, now, out);
+                    self.handle(Input::Heard { attempt, heard }, now, out);
+                }
+                FoundState::Unattended { process } => self.handle(Input::SupervisorGone { attempt, process }, now, out),
+                FoundState::Ended(ending) => self.handle(Input::Ended { attempt, ending }, now, out),
+                FoundState::Launching => self.wait_for(attempt, now),
+            }
+        }
         self.epoch = self.epoch.max(found.epoch);
         self.want(found.want, now, out);
-        let Some(FoundAttempt { attempt, state }) = found.attempt else { return };
-        match state {
-            FoundState::Running { supervisor, process: _, heard } => {
-                self.handle(Input::Started { attempt, supervisor }, now, out);
-                self.handle(Input::Heard { attempt, heard }, now, out);
-            }
-            FoundState::Unattended { process } => self.handle(Input::SupervisorGone { attempt, process }, now, out),
-            FoundState::Ended(ending) => self.handle(Input::Ended { attempt, ending }, now, out),
-            FoundState::Launching => {}
-        }
     }
 
     /// Takes in what is wanted.
@@ -389,7 +395,7 @@ impl Job {
             (S::Draining { order, .. }, I::Ended { attempt, ending }) => {
                 self.finish(attempt, ending, order, now, commands);
             }
-            (S::EndingOrphan(lost) | S::RecordingLost(lost) | S::Unproven(lost, _), I::Ended { attempt, ending }) => {
+            (S::RecordingLost(lost) | S::Unproven(lost, _), I::Ended { attempt, ending }) => {
                 self.finish(attempt, ending, lost.order, now, commands);
             }
             (S::EndingOrphan(lost), I::OrphanEnded { survivors, .. }) => {
@@ -398,8 +404,10 @@ impl Job {
             (S::Asking { past, by_hand }, I::Answered { proposal, .. }) => {
                 self.take_answer(past, by_hand, proposal, now, commands);
             }
-            // What changes nothing: it is told for the second time, or says less than what is known.
+            // What changes nothing: it is told for the second time, or says less than what is known. An ending that is
+            // there while its orphan is being ended is told again by `RecordLost`, when nothing lives of it.
             (S::EndingOrphan(_) | S::RecordingLost(_), I::SupervisorGone { .. } | I::LookFailed { .. })
+            | (S::EndingOrphan(_), I::Ended { .. })
             | (S::Launching { .. }, I::Heard { .. } | I::LookFailed { .. })
             | (S::Unproven(..), I::LookFailed { .. }) => {}
             // What comes too late: the attempt has gone on without it. What has ended never changes.
@@ -453,8 +461,9 @@ impl Job {
     fn record(&mut self, now: Moment, commands: Vec<Action>, out: &mut Outbox) {
         let (subject, attempt) = (self.subject, self.state.attempt());
         let facts = self.state.facts(now);
-        let is_frozen = self.pause.is_some() && !matches!(facts.existence, Existence::Ended(_));
-        if !is_frozen {
+        let is_judged = self.pause.is_none() || matches!(facts.existence, Existence::Ended(_));
+        if is_judged || attempt != self.shown.attempt {
+            self.shown.attempt = attempt;
             let Judgement { verdict, because } = judge(&self.settings.lease, &facts);
             self.shown.because = because;
             if verdict != self.shown.verdict {

@@ -93,8 +93,9 @@ impl Past {
     pub(crate) const NONE: Self =
         Self { attempt: Attempt { number: crate::AttemptNumber(0), epoch: crate::Epoch(0) }, class: None };
 
-    fn existence(self) -> Existence {
-        self.class.map_or(Existence::NotStarted, Existence::Ended)
+    /// What it means where no attempt follows by itself: `otherwise` if there was none.
+    fn existence(self, otherwise: Existence) -> Existence {
+        self.class.map_or(otherwise, Existence::Ended)
     }
 }
 
@@ -193,11 +194,12 @@ impl State {
             }
             Self::RecordingLost(_) => Facts::bare(Existence::Gone),
             Self::Unproven(_, Doubt::Unknown) => Facts::bare(Existence::Unknown),
-            Self::BackingOff { past, .. }
-            | Self::Asking { past, .. }
-            | Self::Held(past)
-            | Self::Stuck(past)
-            | Self::Ended(past) => Facts::bare(past.existence()),
+            Self::BackingOff { past, .. } | Self::Asking { past, .. } => {
+                Facts::bare(past.existence(Existence::NotStarted))
+            }
+            // A job that could never be launched has failed, and one that was never to be launched is stopped.
+            Self::Held(past) | Self::Stuck(past) => Facts::bare(past.existence(Existence::Ended(Class::Failed))),
+            Self::Ended(past) => Facts::bare(past.existence(Existence::Ended(Class::Stopped))),
         }
     }
 }

@@ -58,6 +58,36 @@ impl Job {
         self.run(attempt, supervisor, now);
     }
 
+    /// Somebody else is starting an attempt with a higher epoch.
+    pub(crate) fn wait_for(&mut self, attempt: Attempt, now: Moment) {
+        match self.state {
+            State::Pending
+            | State::BackingOff { .. }
+            | State::Asking { .. }
+            | State::Held(_)
+            | State::Stuck(_)
+            | State::Ended(_)
+                if attempt.epoch > self.epoch =>
+            {
+                self.epoch = attempt.epoch;
+                let starter = Starter::Other;
+                self.turn(State::Launching { attempt, starter, since: now }, Reason::StartedElsewhere);
+            }
+            State::Pending
+            | State::Launching { .. }
+            | State::Running(_)
+            | State::Draining { .. }
+            | State::EndingOrphan(_)
+            | State::RecordingLost(_)
+            | State::BackingOff { .. }
+            | State::Asking { .. }
+            | State::Held(_)
+            | State::Unproven(..)
+            | State::Stuck(_)
+            | State::Ended(_) => {}
+        }
+    }
+
     /// An attempt ended of whose start nothing was told. Where the one that is known may live, that proves nothing.
     pub(crate) fn take_over(
         &mut self,
