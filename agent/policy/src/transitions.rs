@@ -368,19 +368,19 @@ impl Job {
             until: now.after(relaunch_delay(refusals, self.settings.seed)),
             then: Then::Launch { because },
         };
-        let is_last = refusals >= LAUNCH_REFUSALS_MAX;
+        let again = if refusals >= LAUNCH_REFUSALS_MAX { State::Held(past) } else { again };
         match failure {
             LaunchFailure::Superseded => {
                 let starter = Starter::Other;
                 self.turn(State::Launching { attempt, starter, since }, Reason::LaunchSuperseded);
             }
-            _ if self.goal == Goal::Stop => self.turn(State::Ended(past), Reason::Commanded),
-            LaunchFailure::Locked => {
-                self.turn(if is_last { State::Held(past) } else { again }, Reason::LaunchLocked { refusals });
+            LaunchFailure::Locked | LaunchFailure::Failed | LaunchFailure::NotWanted | LaunchFailure::Unreadable
+                if self.goal == Goal::Stop =>
+            {
+                self.turn(State::Ended(past), Reason::Commanded);
             }
-            LaunchFailure::Failed => {
-                self.turn(if is_last { State::Held(past) } else { again }, Reason::LaunchFailed { refusals });
-            }
+            LaunchFailure::Locked => self.turn(again, Reason::LaunchLocked { refusals }),
+            LaunchFailure::Failed => self.turn(again, Reason::LaunchFailed { refusals }),
             LaunchFailure::NotWanted if self.pause.is_some() => self.turn(again, Reason::LaunchNotWanted),
             LaunchFailure::NotWanted => self.turn(State::Ended(past), Reason::LaunchNotWanted),
             LaunchFailure::Unreadable => self.turn(State::Held(past), Reason::LaunchUnreadable),

@@ -203,6 +203,23 @@ fn silence_changes_the_verdict_alone_unless_more_is_asked_for() {
 }
 
 #[test]
+fn a_beat_that_is_told_again_renews_nothing() {
+    let mut bench = Bench::running(settings());
+    let told = Heard { silence: seconds(2), ..beat(3, 100) };
+    bench.heard(attempt(1), told);
+    for minute in 1..3_u64 {
+        bench.pass(seconds(60));
+        bench.heard(attempt(1), told);
+        bench.heard(attempt(1), beat(2, 90));
+        assert_eq!(bench.view().silence, Some(seconds(2 + 60 * minute)));
+    }
+    bench.pass(seconds(58));
+    assert_eq!(bench.verdict(), Verdict::Stale);
+    bench.heard(attempt(1), Heard { silence: seconds(1), ..beat(4, 281) });
+    assert_eq!((bench.verdict(), bench.view().silence), (Verdict::Alive, Some(seconds(1))));
+}
+
+#[test]
 fn a_stale_job_is_ended_once_and_resumed_where_that_is_asked_for() {
     let mut settings = settings();
     settings.resume.on = ResumeOn { stale: true, ..ResumeOn::default() };
