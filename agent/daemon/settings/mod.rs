@@ -23,7 +23,7 @@ pub use model::{
     PluginSettings, PluginSource, Policy, Settings, SinkSettings, StartMode,
 };
 pub use policy::{BackoffError, Complaint, VariableError, check_variable, parse_backoff};
-pub use schema::{schema, schema_keys};
+pub use schema::{schema, schema_keys, schema_text};
 
 impl Settings {
     /// Reads the config file that is in force: `path` where one is named, else `$XDG_CONFIG_HOME/latido/latido.toml`

@@ -10,7 +10,14 @@ pub fn schema() -> Value {
     let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
     let mut schema = generator.into_root_schema_for::<Document>().to_value();
     without_null(&mut schema);
+    // The same text in every build, however serde_json keeps its maps.
+    schema.sort_all_objects();
     schema
+}
+
+/// The JSON schema as `latido config schema` prints it and `config/latido.schema.json` holds it.
+pub fn schema_text() -> String {
+    format!("{:#}\n", schema())
 }
 
 /// TOML has no null: an optional key is one that can be left out.

@@ -182,3 +182,48 @@ fn no_plugin_at_all_can_be_asked_for() {
     assert_eq!(settings.strategies, Settings::default().strategies);
     assert_eq!(parse(&settings.to_toml().unwrap()).unwrap(), settings);
 }
+
+/// The shipped reference, as it is compiled in.
+const SHIPPED: &str = include_str!("../../../config/latido.toml");
+
+#[test]
+fn the_shipped_config_equals_the_defaults() {
+    let settings = parse(SHIPPED).unwrap_or_else(|error| panic!("{}", error.causes().join("\n")));
+    assert_eq!(Settings { file: None, ..settings }, Settings::default());
+}
+
+#[test]
+fn the_shipped_config_shows_every_key_and_its_examples_are_sound() {
+    let examples: String = SHIPPED
+        .lines()
+        .map(|line| line.strip_prefix('#').filter(|rest| rest.starts_with(|c: char| !c.is_whitespace())).unwrap_or(line))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    parse(&examples).unwrap_or_else(|error| panic!("{}", error.causes().join("\n")));
+    let value: toml::Value = toml::from_str(&examples).unwrap();
+    let absent: Vec<String> = schema_keys().into_iter().filter(|key| !has(&value, key)).collect();
+    assert!(absent.is_empty(), "config/latido.toml does not show {absent:?}");
+    assert!(schema_keys().len() > 40, "the schema knows only {:?}", schema_keys());
+}
+
+fn has(value: &toml::Value, path: &str) -> bool {
+    if let toml::Value::Array(values) = value {
+        return values.iter().any(|value| has(value, path));
+    }
+    let (key, rest) = path.split_once('.').map_or((path, None), |(key, rest)| (key, Some(rest)));
+    let toml::Value::Table(table) = value else { return false };
+    let found: Vec<&toml::Value> =
+        if key == "*" { table.values().collect() } else { table.get(key).into_iter().collect() };
+    found.into_iter().any(|value| rest.is_none_or(|rest| has(value, rest)))
+}
+
+#[test]
+fn the_shipped_schema_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/latido.schema.json");
+    let current = schema_text();
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        std::fs::write(&path, &current).unwrap();
+    }
+    let shipped = std::fs::read_to_string(&path).unwrap();
+    assert!(shipped == current, "config/latido.schema.json is old: run this test with UPDATE_EXPECTED=1");
+}
