@@ -372,11 +372,11 @@ impl Job {
             | (S::Pending | S::Unproven(..), I::TimedOut) => {}
             // How a launch went.
             (S::Launching { .. }, I::Started { attempt, supervisor }) => self.run(attempt, supervisor, now),
-            (S::Running(_) | S::Draining { .. }, I::Started { .. }) => self.set_unknown(false),
+            (S::Running(_) | S::Draining { .. }, I::Started { supervisor, .. }) => self.see_again(supervisor),
             (S::Launching { starter, .. }, I::Refused { failure, .. }) => self.refuse_launch(starter, failure, now),
             // What is heard and seen of it.
             (S::Running(_) | S::Draining { .. }, I::Heard { heard, .. }) => self.hear(heard, now, out),
-            (S::Running(_) | S::Draining { .. }, I::LookFailed { .. }) => self.set_unknown(true),
+            (S::Running(_) | S::Draining { .. }, I::LookFailed { .. }) => self.look_in_vain(),
             (S::Launching { .. } | S::Running(_), I::SupervisorGone { attempt, process }) => {
                 self.lose(Lost { attempt, order: None }, process, commands);
             }

@@ -107,14 +107,15 @@ impl Running {
 
     /// Takes in what its supervisor told and answers whether it was news.
     ///
-    /// The newest replaces. What was measured at the same time as the last keeps its place on the time line, so that
-    /// telling it again renews nothing.
+    /// The newest replaces. Beats are numbered, and silence grows between two of them, so these two tell which is newer;
+    /// how long it ran may come from a wall clock and does not. The same told again keeps its place on the time line and
+    /// renews nothing.
     pub(crate) fn hear(&mut self, heard: Heard, now: Moment) -> bool {
-        let (told, known) = ((heard.running, heard.sequence), (self.heard.running, self.heard.sequence));
+        let (told, known) = ((heard.sequence, heard.silence), (self.heard.sequence, self.heard.silence));
         if told < known {
             return false;
         }
-        if told > known {
+        if heard != self.heard {
             self.heard_at = now;
         }
         self.heard = heard;

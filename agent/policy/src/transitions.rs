@@ -128,10 +128,18 @@ impl Job {
         }
     }
 
-    /// Takes note of whether the last look at it failed.
-    pub(crate) fn set_unknown(&mut self, is_unknown: bool) {
+    /// It was seen once more, and its supervisor may be known only since.
+    pub(crate) fn see_again(&mut self, supervisor: ProcessId) {
         if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
-            running.is_unknown = is_unknown;
+            running.supervisor = supervisor;
+            running.is_unknown = false;
+        }
+    }
+
+    /// A look at it failed.
+    pub(crate) fn look_in_vain(&mut self) {
+        if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
+            running.is_unknown = true;
         }
     }
 

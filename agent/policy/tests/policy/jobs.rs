@@ -5,12 +5,12 @@ use core::time::Duration;
 
 use latido_policy::{
     Action, BeatSource, Class, Ending, Epoch, Event, Fingerprint, Found, FoundState, Heard, JobSettings, LaunchFailure,
-    Life, NextStep, Orphans, Phase, Proposal, Reason, Recorded, ResumeOn, StopReason, Verdict, Want,
+    Life, NextStep, Orphans, Phase, ProcessId, Proposal, Reason, Recorded, ResumeOn, StopReason, Verdict, Want,
 };
 
 use crate::harness::{
     Bench, JOB, ask, attempt, beat, end_attempt, end_orphan, ending, found, found_running, launch, record_lost,
-    record_phase, record_verdict, seconds, settings, with_epoch,
+    record_phase, record_verdict, seconds, settings, supervisor, with_epoch,
 };
 
 const LOST: Class = Class::Lost;
@@ -217,6 +217,24 @@ fn a_beat_that_is_told_again_renews_nothing() {
     assert_eq!(bench.verdict(), Verdict::Stale);
     bench.heard(attempt(1), Heard { silence: seconds(1), ..beat(4, 281) });
     assert_eq!((bench.verdict(), bench.view().silence), (Verdict::Alive, Some(seconds(1))));
+}
+
+#[test]
+fn a_step_of_the_wall_clock_makes_no_beat_older() {
+    let mut bench = Bench::running(settings());
+    bench.heard(attempt(1), beat(3, 100));
+    bench.pass(seconds(170));
+    bench.heard(attempt(1), beat(4, 20));
+    assert_eq!((bench.view().silence, bench.policy.refused_count()), (Some(Duration::ZERO), 0));
+}
+
+#[test]
+fn a_supervisor_that_is_told_later_is_the_one_that_ends_it() {
+    let mut bench = Bench::found(settings(), Found::default());
+    let nobody = ProcessId { pid: 0, ..supervisor(attempt(1)) };
+    bench.tell(Event::AttemptStarted { subject: JOB, attempt: attempt(1), supervisor: nobody, process: None });
+    bench.started(attempt(1));
+    assert_eq!(bench.want(Want::Stop).last(), Some(&end_attempt(attempt(1), Reason::Commanded)));
 }
 
 #[test]
