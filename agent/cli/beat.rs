@@ -1,12 +1,163 @@
 //! `latido beat`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use latido::jobs::client::{self, ATTEMPT_WITHIN, AskError};
+use latido::jobs::clock::Deadline;
+use latido::jobs::inspect::{self, AttemptState};
+use latido_protocol::attempt::{Advice, Answer, Beat, Request};
+use latido_protocol::layout::StateDir;
+use latido_protocol::{Progress, SubjectName};
 
 use crate::args::BeatArgs;
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
+use crate::{print, subject};
+
+/// A beat that is lost once is sent again; a job must not hang on it.
+const WITHIN: Duration = Duration::from_secs(2);
+/// The first pause between two tries, doubled each time.
+const BACKOFF_FIRST: Duration = Duration::from_millis(20);
+/// No pause is longer.
+const BACKOFF_LONGEST: Duration = Duration::from_millis(500);
+/// Nobody could answer.
+const UNANSWERED: u8 = 3;
 
 /// Carries the command out.
-pub(crate) fn run(_args: &BeatArgs, _context: &Context) -> Result<ExitCode, Failure> {
-    Err(Failure::itself("cannot carry out `latido beat`", "this build does not have it", "use a complete build of latido"))
+pub(crate) fn run(args: &BeatArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let beat = beat(args)?;
+    let target = match target(args, &context.state) {
+        Ok(target) => target,
+        Err(Untold::Usage(failure)) => return Err(failure),
+        Err(Untold::Nobody(why)) => return Ok(undelivered(args, &why)),
+    };
+    let beat = if target.is_own { with_marks(beat) } else { beat };
+    match ask(&target.socket, &Request::Beat(beat)) {
+        Ok(Answer::Advice { advice }) => told(args, advice),
+        Ok(Answer::Error { message }) => Ok(undelivered(args, &format!("the supervisor cannot {message}"))),
+        Ok(Answer::Stopping | Answer::Status { .. }) => Ok(undelivered(args, "the supervisor answered something else")),
+        Err(error) => Ok(undelivered(args, &format!("cannot {}", chain(&error)))),
+    }
 }
+
+fn beat(args: &BeatArgs) -> Result<Beat, Failure> {
+    let progress = Progress {
+        fraction: args.progress,
+        done: args.done,
+        total: args.total,
+        step: args.step.clone(),
+        checkpoint: args.checkpoint.clone(),
+    };
+    progress.check().map_err(|error| {
+        Failure::usage("cannot send this beat", chain(&error), "shorten it: a checkpoint is a line, not a document")
+    })?;
+    Ok(Beat { progress, state: args.state.clone(), errors: args.errors, ..Beat::default() })
+}
+
+/// Where a beat goes.
+struct Target {
+    socket: PathBuf,
+    /// it is the attempt that this process runs in
+    is_own: bool,
+}
+
+/// Why there is nowhere to send it.
+enum Untold {
+    Usage(Failure),
+    Nobody(String),
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn target(args: &BeatArgs, state: &StateDir) -> Result<Target, Untold> {
+    let own = variable("LATIDO_JOB");
+    let is_own = args.subject.as_ref().is_none_or(|subject| own.as_deref() == Some(subject.as_str()));
+    if is_own && let Some(socket) = variable("LATIDO_SOCKET") {
+        return Ok(Target { socket: socket.into(), is_own: true });
+    }
+    let Some(job) = &args.subject else {
+        return Err(Untold::Usage(Failure::usage(
+            "cannot tell whose beat this is",
+            "LATIDO_SOCKET is not set, so this does not run inside an attempt",
+            "name the job: `latido beat JOB`",
+        )));
+    };
+    by_name(state, job)
+}
+
+fn by_name(state: &StateDir, job: &SubjectName) -> Result<Target, Untold> {
+    let Some(facts) = inspect::inspect(state, job) else {
+        return Err(Untold::Usage(subject::unknown(state, job, "send a beat for")));
+    };
+    let Some(latest) = facts.latest else { return Err(Untold::Nobody(format!("job {job} has no attempt yet"))) };
+    match latest.state {
+        AttemptState::Ended => Err(Untold::Nobody(format!("attempt {} of job {job} has ended", latest.records.number))),
+        AttemptState::Dead { proof } => Err(Untold::Nobody(format!("job {job} is dead: {proof}"))),
+        AttemptState::Launching
+        | AttemptState::Running
+        | AttemptState::Orphaned { .. }
+        | AttemptState::Unknown { .. } => match inspect::control_socket(&latest.records) {
+            Some(socket) => Ok(Target { socket, is_own: false }),
+            None => Err(Untold::Nobody(format!("the socket of job {job} cannot be told"))),
+        },
+    }
+}
+
+/// The marks by which the supervisor knows its own attempt.
+fn with_marks(beat: Beat) -> Beat {
+    Beat {
+        token: variable("LATIDO_TOKEN"),
+        attempt: variable("LATIDO_ATTEMPT").and_then(|text| text.parse().ok()),
+        epoch: variable("LATIDO_EPOCH").and_then(|text| text.parse().ok()),
+        ..beat
+    }
+}
+
+/// Asks a supervisor, again and again within two seconds.
+pub(crate) fn ask(socket: &std::path::Path, request: &Request) -> Result<Answer, AskError> {
+    let deadline = Deadline::after(WITHIN);
+    let mut pause = BACKOFF_FIRST;
+    loop {
+        match client::ask_attempt(socket, request, deadline.turn(ATTEMPT_WITHIN)) {
+            Ok(answer) => return Ok(answer),
+            Err(error) if deadline.has_passed() => return Err(error),
+            Err(error) => {
+                deadline.rest(pause);
+                if deadline.has_passed() {
+                    return Err(error);
+                }
+                pause = (pause * 2).min(BACKOFF_LONGEST);
+            }
+        }
+    }
+}
+
+/// A beat never fails the job.
+fn undelivered(args: &BeatArgs, why: &str) -> ExitCode {
+    print::warn(&format!("the beat was not delivered: {why}"));
+    if args.answer { ExitCode::from(UNANSWERED) } else { ExitCode::SUCCESS }
+}
+
+fn told(args: &BeatArgs, advice: Advice) -> Result<ExitCode, Failure> {
+    let (word, code) = match advice {
+        Advice::GoOn => ("go-on", 0),
+        Advice::Drain => ("drain", 10),
+        Advice::Stop => ("stop", 11),
+        Advice::Superseded => ("superseded", SUPERSEDED),
+    };
+    if args.answer {
+        print::out(&format!("{word}\n"))?;
+        return Ok(ExitCode::from(code));
+    }
+    if advice == Advice::Superseded {
+        print::warn("the beat was refused: another attempt has taken over, with a higher epoch");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Another attempt has taken over.
+pub(crate) const SUPERSEDED: u8 = 12;

@@ -2,11 +2,40 @@
 
 use std::process::ExitCode;
 
+use latido::jobs::client::{self, POKE_WITHIN};
+use latido::jobs::remove::{self, RemoveError};
+
 use crate::args::RemoveArgs;
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
+use crate::subject;
 
 /// Carries the command out.
-pub(crate) fn run(_args: &RemoveArgs, _context: &Context) -> Result<ExitCode, Failure> {
-    Err(Failure::itself("cannot carry out `latido remove`", "this build does not have it", "use a complete build of latido"))
+pub(crate) fn run(args: &RemoveArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let job = &args.job;
+    subject::known(&context.state, job, "remove")?;
+    remove::remove(&context.state, job, "latido remove", subject::at())
+        .map_err(|error| failure(args, context, &error))?;
+    client::poke_agent(&context.state, job, POKE_WITHIN);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn failure(args: &RemoveArgs, context: &Context, error: &RemoveError) -> Failure {
+    let job = &args.job;
+    let what = format!("cannot remove `{job}`");
+    match error {
+        RemoveError::NoJob { .. } => subject::unknown(&context.state, job, "remove"),
+        RemoveError::Lives { .. } => {
+            Failure::refused(what, chain(error), format!("stop it first: `latido stop {job}`"))
+        }
+        RemoveError::Unknown { .. } => {
+            Failure::refused(what, chain(error), format!("`latido why {job}` shows what is known of it"))
+        }
+        RemoveError::Recover { .. } | RemoveError::Files { .. } => Failure::itself(
+            what,
+            chain(error),
+            format!("look at {}: is it writable, is its disk full?", context.state.path().display()),
+        ),
+        _ => Failure::itself(what, chain(error), format!("`latido why {job}` shows what is known of it")),
+    }
 }

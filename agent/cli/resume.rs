@@ -1,12 +1,73 @@
 //! `latido resume`.
 
 use std::process::ExitCode;
+use std::time::Duration;
+
+use latido::jobs::client;
+use latido::jobs::launch::{LaunchError, Launched};
+use latido::jobs::resume::{self, ResumeError, Resumed};
 
 use crate::args::ResumeArgs;
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
+use crate::outcome::{self, Asked};
+use crate::{print, run, subject};
+
+/// Who asks, in the records.
+const BY: &str = "latido resume";
+/// An agent that does not say how it sees the change was not there a moment ago either.
+const POKE_WITHIN: Duration = Duration::from_millis(300);
 
 /// Carries the command out.
-pub(crate) fn run(_args: &ResumeArgs, _context: &Context) -> Result<ExitCode, Failure> {
-    Err(Failure::itself("cannot carry out `latido resume`", "this build does not have it", "use a complete build of latido"))
+pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let job = &args.job;
+    subject::known(&context.state, job, "resume")?;
+    let resumed = if client::agent_answers(&context.state) {
+        resume::resume_through_agent(&context.state, job, BY, subject::at())
+    } else {
+        let resumed = resume::resume(&context.state, job, BY, "resumed by hand");
+        client::poke_agent(&context.state, job, POKE_WITHIN);
+        resumed
+    };
+    match resumed.map_err(|error| failure(args, context, &error))? {
+        Resumed::RunsAlready { attempt } => print::note(&format!("job {job} is running already as attempt {attempt}")),
+        Resumed::Launched(Launched::Started { attempt, .. }) => {
+            print::note(&format!("job {job} runs as attempt {attempt}"));
+        }
+        Resumed::Launched(Launched::Failed { detail, attempt, .. }) => {
+            return Err(Failure::itself(
+                format!("cannot start attempt {attempt} of `{job}`"),
+                detail,
+                format!("mend what the cause names, and run `latido resume {job}` again"),
+            ));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn failure(args: &ResumeArgs, context: &Context, error: &ResumeError) -> Failure {
+    let job = &args.job;
+    let what = format!("cannot resume `{job}`");
+    let why_shows = format!("`latido why {job}` shows what is known of it");
+    match error {
+        ResumeError::NoJob { .. } => subject::unknown(&context.state, job, "resume"),
+        ResumeError::Unknown { .. } | ResumeError::Orphan { .. } => Failure::refused(what, chain(error), why_shows),
+        ResumeError::Launch { source: LaunchError::NoJob { why, .. }, .. } => {
+            Failure::refused(what, why.clone(), "its job.json is needed; `latido remove` frees the name")
+        }
+        ResumeError::Launch { source, .. } => run::launch_failure(job, source),
+        ResumeError::Wanted { .. } => Failure::itself(
+            what,
+            chain(error),
+            format!("look at {}: is it writable, is its disk full?", context.state.path().display()),
+        ),
+        ResumeError::AgentDidNot { .. } => {
+            let failure = Failure::refused(what, chain(error), why_shows);
+            match outcome::agent_status(&context.state, job) {
+                Asked::Status(status) => failure.and_why(format!("the agent says {}: {}", status.phase, status.reason)),
+                Asked::Unknown | Asked::NoAgent => failure,
+            }
+        }
+        _ => Failure::itself(what, chain(error), why_shows),
+    }
 }

@@ -1,12 +1,300 @@
 //! `latido run`.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use latido::jobs::client;
+use latido::jobs::launch::{self, LaunchError, LaunchOrder, Launched};
+use latido::jobs::make::{self, MakeError, NewJob};
+use latido::jobs::stop::{self, StopOrder};
+use latido_process::Signal;
+use latido_process::signals::Signals;
+use latido_protocol::files::JobSettings;
+use latido_protocol::{FORMAT_VERSION, SubjectName};
+use serde::Serialize;
 
 use crate::args::RunArgs;
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::context::{Context, settings_failure};
+use crate::failure::{Failure, chain};
+use crate::follow::{Follower, Over, Shown};
+use crate::outcome::{self, Next};
+use crate::{print, subject};
+
+/// Who asks, in the records.
+const BY: &str = "latido run";
+/// `--detach` returns in well under a second, also when an agent is there and does not answer.
+const POKE_WITHIN: Duration = Duration::from_millis(300);
+
+/// `--dry-run --json`, and what `--json` prints of a start.
+#[derive(Serialize)]
+struct Plan<'a> {
+    version: u32,
+    name: &'a SubjectName,
+    command: &'a [String],
+    directory: &'a PathBuf,
+    /// names alone: a value may be a secret
+    environment: Vec<&'a String>,
+    settings: &'a JobSettings,
+}
+
+#[derive(Serialize)]
+struct Started<'a> {
+    version: u32,
+    name: &'a SubjectName,
+    attempt: u32,
+    epoch: u64,
+    pid: u32,
+}
 
 /// Carries the command out.
-pub(crate) fn run(_args: &RunArgs, _context: &Context) -> Result<ExitCode, Failure> {
-    Err(Failure::itself("cannot carry out `latido run`", "this build does not have it", "use a complete build of latido"))
+pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let settings =
+        context.settings.job_settings(&args.policy, &args.overrides()).map_err(|error| settings_failure(&error))?;
+    let name = args.name.clone().unwrap_or_else(|| SubjectName::suggest(&args.command[0]));
+    let mut new = NewJob {
+        name,
+        command: args.command.clone(),
+        directory: directory(args)?,
+        environment: environment(args),
+        settings,
+        by: BY.to_owned(),
+    };
+    if args.dry_run {
+        if args.name.is_none() {
+            new.name = make::free_name(&context.state, &new.name).unwrap_or(new.name);
+        }
+        return dry_run(args, &new);
+    }
+    // A Ctrl-C from here on is for the job, so it is heard from before the job exists.
+    let signals = if args.detach { None } else { Some(listen()?) };
+    let (name, launched) = start(args, context, &new)?;
+    let (attempt, epoch, pid) = match launched {
+        Launched::Started { attempt, epoch, pid } => (attempt, epoch, pid),
+        Launched::Failed { detail, .. } => {
+            client::poke_agent(&context.state, &name, POKE_WITHIN);
+            return Err(not_started(&name, &args.command[0], detail));
+        }
+    };
+    client::poke_agent(&context.state, &name, POKE_WITHIN);
+    let started = Started { version: FORMAT_VERSION, name: &name, attempt, epoch, pid };
+    match signals {
+        None if args.json => print::json(&started).map(|()| ExitCode::SUCCESS),
+        None => print::out(&format!("{name}\n")).map(|()| ExitCode::SUCCESS),
+        Some(signals) => {
+            // In the foreground stdout belongs to the job.
+            if args.json {
+                print::note(&serde_json::to_string(&started).unwrap_or_default());
+            } else if args.name.is_none() {
+                print::note(&format!("job {name}"));
+            }
+            foreground(context, &name, attempt, &signals)
+        }
+    }
+}
+
+fn listen() -> Result<Signals, Failure> {
+    Signals::listen(&[Signal::INT, Signal::TERM]).map_err(|error| {
+        Failure::itself("cannot watch a job in the foreground", chain(&error), "use `latido run --detach`")
+    })
+}
+
+fn directory(args: &RunArgs) -> Result<PathBuf, Failure> {
+    let given = args.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+    let absolute = std::path::absolute(&given).and_then(|path| path.canonicalize());
+    match absolute {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(path) => Err(Failure::usage(
+            format!("cannot run a job in {}", path.display()),
+            "it is not a directory",
+            "give a directory with --cwd",
+        )),
+        Err(error) => Err(Failure::usage(
+            format!("cannot run a job in {}", given.display()),
+            chain(&error),
+            "give a directory that exists with --cwd",
+        )),
+    }
+}
+
+fn environment(args: &RunArgs) -> BTreeMap<String, String> {
+    let mut environment = make::kept_environment(std::env::vars_os());
+    environment.extend(args.env.iter().map(|variable| (variable.name.clone(), variable.value.clone())));
+    environment
+}
+
+fn dry_run(args: &RunArgs, new: &NewJob) -> Result<ExitCode, Failure> {
+    let plan = Plan {
+        version: FORMAT_VERSION,
+        name: &new.name,
+        command: &new.command,
+        directory: &new.directory,
+        environment: new.environment.keys().collect(),
+        settings: &new.settings,
+    };
+    if args.json {
+        return print::json(&plan).map(|()| ExitCode::SUCCESS);
+    }
+    let settings = &new.settings;
+    let on: Vec<String> = settings.resume.on.iter().map(|on| format!("{on:?}").to_lowercase()).collect();
+    let rows = [
+        ("name", new.name.to_string()),
+        ("command", new.command.join(" ")),
+        ("directory", new.directory.display().to_string()),
+        ("environment", plan.environment.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ")),
+        ("policy", settings.policy.clone()),
+        ("strategy", settings.strategy.clone()),
+        ("beats", format!("{:?}", settings.beats).to_lowercase()),
+        ("interval", settings.interval.to_string()),
+        ("ttl", settings.ttl.to_string()),
+        ("start within", settings.start_within.to_string()),
+        ("hung after", settings.hung_after.to_string()),
+        ("run for", settings.run_for.to_string()),
+        ("resume on", on.join(", ")),
+        ("attempts", format!("at most {}", settings.resume.max_attempts)),
+        ("backoff", format!("{} to {}", settings.resume.backoff.first, settings.resume.backoff.longest)),
+        ("grace", settings.grace.to_string()),
+    ];
+    let text: String = rows.iter().map(|(key, value)| format!("{key:<13}{value}\n")).collect();
+    print::out(&text).map(|()| ExitCode::SUCCESS)
+}
+
+/// Makes the job and launches its first attempt.
+fn start(args: &RunArgs, context: &Context, new: &NewJob) -> Result<(SubjectName, Launched), Failure> {
+    // Without it nothing could be launched, and a job would be left behind that never ran.
+    launch::supervisor_program().map_err(|error| launch_failure(&new.name, &error))?;
+    let made = if args.name.is_some() {
+        make::make(&context.state, new, subject::at())
+    } else {
+        make::make_numbered(&context.state, new, subject::at())
+    };
+    let made = made.map_err(|error| make_failure(new, &error))?;
+    let name = made.job.name;
+    let order = LaunchOrder {
+        because: "first attempt".to_owned(),
+        by: BY.to_owned(),
+        lock: Some(made.lock),
+        ..LaunchOrder::default()
+    };
+    match launch::launch(&context.state, &name, order, subject::at()) {
+        Ok(launched) => Ok((name, launched)),
+        Err(error) => Err(launch_failure(&name, &error)),
+    }
+}
+
+fn make_failure(new: &NewJob, error: &MakeError) -> Failure {
+    let name = &new.name;
+    match error {
+        MakeError::NameInUse { name, existing } => Failure::refused(
+            format!("cannot start a job `{name}`"),
+            format!("the name is in use by {existing}"),
+            format!(
+                "choose another --name, or free it with `latido remove {name}`; `latido resume {name}` runs it again"
+            ),
+        ),
+        MakeError::NoFreeName { .. } => Failure::refused(
+            format!("cannot find a free name like `{name}`"),
+            chain(error),
+            "give one with --name, or free some with `latido remove`",
+        ),
+        MakeError::NoCommand { .. } | MakeError::NoDirectory { .. } => {
+            Failure::usage(format!("cannot start a job `{name}`"), chain(error), "`latido run --help` shows how")
+        }
+        MakeError::StateDir { .. } | MakeError::Folder { .. } | MakeError::Lock { .. } | MakeError::Record { .. } => {
+            files_failure(name, chain(error))
+        }
+        _ => files_failure(name, chain(error)),
+    }
+}
+
+fn files_failure(name: &SubjectName, why: String) -> Failure {
+    Failure::itself(
+        format!("cannot start a job `{name}`"),
+        why,
+        "look at the state directory: is it writable, is its disk full? --state-dir gives another",
+    )
+}
+
+/// A launch that did not take place.
+pub(crate) fn launch_failure(name: &SubjectName, error: &LaunchError) -> Failure {
+    let what = format!("cannot launch `{name}`");
+    match error {
+        LaunchError::NoSupervisor { .. } => Failure::itself(
+            what,
+            chain(error),
+            format!("install it beside `latido`, or name it in {}", launch::SUPERVISOR_VARIABLE),
+        ),
+        LaunchError::Locked { .. } | LaunchError::Survivors { .. } | LaunchError::Unknown { .. } => {
+            Failure::refused(what, chain(error), format!("`latido why {name}` shows what is known of it"))
+        }
+        LaunchError::NotWanted { .. } | LaunchError::Superseded { .. } => {
+            Failure::refused(what, chain(error), format!("`latido status {name}` shows how it is"))
+        }
+        LaunchError::Supervisor { .. } | LaunchError::Silent { .. } => {
+            Failure::itself(what, chain(error), format!("`latido why {name}` shows what is known of it"))
+        }
+        _ => files_failure(name, chain(error)),
+    }
+}
+
+/// The job's program could not be started.
+pub(crate) fn not_started(name: &SubjectName, program: &str, detail: String) -> Failure {
+    Failure::itself(
+        format!("cannot start {program:?} as job `{name}`"),
+        detail,
+        format!("mend the command; `latido remove {name}` frees the name"),
+    )
+}
+
+/// Streams the output until the job is over, and ends as it did.
+fn foreground(context: &Context, name: &SubjectName, first: u32, signals: &Signals) -> Result<ExitCode, Failure> {
+    let folder = context.state.job(name);
+    let mut number = first;
+    let mut interrupts = 0;
+    loop {
+        let mut shown = Shown::on_stdout();
+        let mut take = |bytes: &[u8]| shown.bytes(bytes);
+        let mut follower = Follower::new(&folder, number, Some(signals), &mut take);
+        let status = loop {
+            match follower.follow()? {
+                Over::Signal => {
+                    interrupts += 1;
+                    interrupt(context, name, interrupts);
+                }
+                Over::Ended(end) => break outcome::exit_status(&end),
+                Over::Lost(why) => {
+                    print::warn(&format!("attempt {number} of job {name} was lost: {why}"));
+                    break outcome::LOST;
+                }
+            }
+        };
+        shown.finish()?;
+        loop {
+            match outcome::next_attempt(&context.state, name, number, Some(signals)) {
+                Next::Attempt(next) => {
+                    print::note(&format!("job {name} goes on as attempt {next}"));
+                    number = next;
+                    break;
+                }
+                Next::Nothing => return Ok(ExitCode::from(status)),
+                Next::Signal => {
+                    interrupts += 1;
+                    interrupt(context, name, interrupts);
+                }
+            }
+        }
+    }
+}
+
+/// The first interrupt stops the job, every further one kills it.
+fn interrupt(context: &Context, name: &SubjectName, count: u32) {
+    let order = StopOrder { grace: None, force: count > 1, by: "Ctrl-C".to_owned() };
+    print::note(if order.force { "killing the job" } else { "stopping the job; Ctrl-C again kills it" });
+    match stop::begin(&context.state, name, &order, subject::at()) {
+        Ok(_) => {
+            client::poke_agent(&context.state, name, POKE_WITHIN);
+        }
+        Err(error) => print::warn(&format!("cannot {}", chain(&error))),
+    }
 }

@@ -1,12 +1,137 @@
 //! `latido status`.
 
 use std::process::ExitCode;
+use std::time::Duration;
+
+use latido::jobs::client::{self, AGENT_WITHIN, AskError};
+use latido::jobs::clock::Deadline;
+use latido::jobs::judge;
+use latido_protocol::control::{Answer, Request};
+use latido_protocol::status::{StatusDocument, SubjectStatus};
+use latido_protocol::{Progress, Span, SubjectName};
 
 use crate::args::StatusArgs;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::table::{Table, one_line};
+use crate::{print, subject};
+
+/// Between two looks of `--watch`.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 /// Carries the command out.
-pub(crate) fn run(_args: &StatusArgs, _context: &Context) -> Result<ExitCode, Failure> {
-    Err(Failure::itself("cannot carry out `latido status`", "this build does not have it", "use a complete build of latido"))
+pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let mut shown: Option<String> = None;
+    loop {
+        let document = document(context, &args.subjects, "show the status of")?;
+        let text = render(&document, args)?;
+        // What changes by itself, such as the time of the document, is no news.
+        let news = if args.json { stable(&document) } else { text.clone() };
+        if shown.as_ref() != Some(&news) {
+            print::out(&text)?;
+            shown = Some(news);
+        }
+        if !args.watch {
+            let is_well = document.subjects.iter().all(judge::is_well);
+            return Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(1) });
+        }
+        Deadline::NEVER.rest(WATCH_EVERY);
+    }
+}
+
+/// The document of the agent where one answers, else that of the files.
+pub(crate) fn document(context: &Context, subjects: &[SubjectName], doing: &str) -> Result<StatusDocument, Failure> {
+    let asked = client::ask_agent(&context.state, Request::Status { subjects: subjects.to_vec() }, AGENT_WITHIN);
+    match asked {
+        Ok(Answer::Status { document }) => {
+            let missing = subjects.iter().find(|name| !document.subjects.iter().any(|status| status.name == **name));
+            return match missing {
+                Some(name) => Err(subject::unknown(&context.state, name, doing)),
+                None => Ok(*document),
+            };
+        }
+        Err(AskError::NobodyThere { .. }) => {}
+        Ok(Answer::Error { message }) => {
+            print::warn(&format!("the agent cannot {message}; the files are read instead"))
+        }
+        Ok(_) => print::warn("the agent answers something else; the files are read instead"),
+        Err(error) => {
+            print::warn(&format!("cannot {}; the files are read instead", crate::failure::chain(&error)));
+        }
+    }
+    let (document, unknown) = judge::document(&context.state, subjects, subject::at())
+        .map_err(|error| subject::unreadable(&context.state, &error))?;
+    match unknown.first() {
+        Some(name) => Err(subject::unknown(&context.state, name, doing)),
+        None => Ok(document),
+    }
+}
+
+fn render(document: &StatusDocument, args: &StatusArgs) -> Result<String, Failure> {
+    if !args.json {
+        return Ok(table(document));
+    }
+    let written = if args.watch { serde_json::to_string(document) } else { serde_json::to_string_pretty(document) };
+    match written {
+        Ok(text) => Ok(format!("{text}\n")),
+        Err(error) => Err(Failure::itself(
+            "cannot write the status as JSON",
+            error.to_string(),
+            "run it without --json, and report this",
+        )),
+    }
+}
+
+fn stable(document: &StatusDocument) -> String {
+    document
+        .subjects
+        .iter()
+        .map(|status| {
+            format!("{} {} {} {} {:?}\n", status.name, status.verdict, status.phase, status.attempt, status.progress)
+        })
+        .collect()
+}
+
+fn table(document: &StatusDocument) -> String {
+    let mut table = Table::new(&["NAME", "VERDICT", "PHASE", "ATTEMPT", "PROGRESS", "REASON"]);
+    for status in &document.subjects {
+        table.row([
+            status.name.to_string(),
+            status.verdict.to_string(),
+            status.phase.to_string(),
+            status.attempt.to_string(),
+            status.progress.as_ref().map_or_else(|| "-".to_owned(), progress),
+            status.reason.clone(),
+        ]);
+    }
+    if table.len() == 0 {
+        "nothing is watched yet; start a job with `latido run`\n".to_owned()
+    } else {
+        table.to_string()
+    }
+}
+
+/// Progress in one short text.
+pub(crate) fn progress(progress: &Progress) -> String {
+    let fraction = progress.fraction.map(|fraction| format!("{:.0}%", fraction * 100.0));
+    let counted = match (progress.done, progress.total) {
+        (Some(done), Some(total)) => Some(format!("{done}/{total}")),
+        (Some(done), None) => Some(format!("{done} done")),
+        (None, Some(total)) => Some(format!("of {total}")),
+        (None, None) => None,
+    };
+    let texts: Vec<String> =
+        [fraction, counted, progress.step.as_deref().map(one_line)].into_iter().flatten().collect();
+    if texts.is_empty() { "-".to_owned() } else { texts.join(" ") }
+}
+
+/// A duration for people: whole seconds from one second on.
+pub(crate) fn span(span: Span) -> String {
+    let rounded = if span.0 >= Duration::from_secs(1) { Duration::from_secs(span.0.as_secs()) } else { span.0 };
+    Span(Duration::from_millis(u64::try_from(rounded.as_millis()).unwrap_or(u64::MAX))).to_string()
+}
+
+/// True when a subject is nothing that somebody has to look at.
+pub(crate) fn is_well(status: &SubjectStatus) -> bool {
+    judge::is_well(status)
 }

@@ -1,3 +1,3 @@
 //! The agent.
-
 pub mod settings;
+pub mod jobs;

@@ -1,0 +1,237 @@
+//! The status document as the files tell it: the policy's own judgement over what was found, for a host without an agent.
+
+use latido_policy::{self as policy, Existence, Facts};
+use latido_protocol::files::{Beats, JobFile, JobSettings, Want};
+use latido_protocol::layout::StateDir;
+use latido_protocol::status::{Next, Phase, StatusDocument, SubjectKind, SubjectStatus, Verdict};
+use latido_protocol::{Class, FORMAT_VERSION, Limit, Span, SubjectName, WallTime};
+
+use super::inspect::{self, AttemptFacts, AttemptState, JobFacts};
+use super::launch::host_name;
+use super::records;
+
+/// The document over these jobs, or over all; names that are no job's are returned beside it.
+///
+/// # Errors
+/// When the folder of the jobs cannot be read.
+pub fn document(
+    state: &StateDir,
+    subjects: &[SubjectName],
+    at: WallTime,
+) -> std::io::Result<(StatusDocument, Vec<SubjectName>)> {
+    let names = if subjects.is_empty() { records::job_names(state)? } else { subjects.to_vec() };
+    let mut unknown = Vec::new();
+    let mut statuses = Vec::new();
+    for name in names {
+        match inspect::inspect(state, &name) {
+            Some(facts) => statuses.push(subject_status(&facts, at)),
+            // Without names given, the job was removed between two looks.
+            None if subjects.is_empty() => {}
+            None => unknown.push(name),
+        }
+    }
+    statuses.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok((StatusDocument { version: FORMAT_VERSION, agent: None, at, subjects: statuses }, unknown))
+}
+
+/// The lease that a job's settings give it.
+pub fn lease(settings: &JobSettings) -> policy::Lease {
+    let limit = |limit: Limit| match limit {
+        Limit::None => None,
+        Limit::After(duration) => Some(duration),
+    };
+    policy::Lease {
+        beats: match settings.beats {
+            Beats::Auto => policy::BeatSource::Auto,
+            Beats::Own => policy::BeatSource::Own,
+            Beats::Presence => policy::BeatSource::Presence,
+        },
+        interval: settings.interval.0,
+        ttl: settings.ttl.0,
+        start_within: settings.start_within.0,
+        hung_after: limit(settings.hung_after),
+        run_for: limit(settings.run_for),
+    }
+}
+
+/// What the policy is told of a job.
+pub fn policy_facts(facts: &JobFacts) -> Facts {
+    let Some(latest) = &facts.latest else { return Facts::bare(Existence::NotStarted) };
+    let existence = match &latest.state {
+        AttemptState::Launching => Existence::Launching,
+        AttemptState::Running => Existence::Present,
+        AttemptState::Orphaned { .. } => Existence::Orphaned,
+        AttemptState::Dead { .. } => Existence::Gone,
+        AttemptState::Unknown { .. } => Existence::Unknown,
+        AttemptState::Ended => Existence::Ended(class(latest.records.end.as_ref().map(|end| end.outcome.class))),
+    };
+    let mut told = Facts::bare(existence);
+    if let Some(status) = &latest.records.status {
+        told.sequence = status.sequence;
+        told.silence = status.silence_s.0;
+        told.still = status.still_s.0;
+        told.broken = status.broken;
+    }
+    told
+}
+
+fn class(class: Option<Class>) -> policy::Class {
+    match class {
+        Some(Class::Completed) => policy::Class::Completed,
+        Some(Class::Failed) => policy::Class::Failed,
+        Some(Class::Stopped) => policy::Class::Stopped,
+        Some(Class::Limit) => policy::Class::Limit,
+        Some(Class::Lost) | None => policy::Class::Lost,
+    }
+}
+
+fn verdict(verdict: policy::Verdict) -> Verdict {
+    match verdict {
+        policy::Verdict::Waiting => Verdict::Waiting,
+        policy::Verdict::Missing => Verdict::Missing,
+        policy::Verdict::Alive => Verdict::Alive,
+        policy::Verdict::Late => Verdict::Late,
+        policy::Verdict::Stale => Verdict::Stale,
+        policy::Verdict::Hung => Verdict::Hung,
+        policy::Verdict::Failing => Verdict::Failing,
+        policy::Verdict::Orphaned => Verdict::Orphaned,
+        policy::Verdict::Dead => Verdict::Dead,
+        policy::Verdict::Unknown => Verdict::Unknown,
+        policy::Verdict::Ended => Verdict::Ended,
+    }
+}
+
+/// The status of one job, as its files and processes tell it.
+pub fn subject_status(facts: &JobFacts, at: WallTime) -> SubjectStatus {
+    let (verdict, reason) = judged(facts);
+    let latest = facts.latest.as_ref();
+    let status = latest.and_then(|latest| latest.records.status.as_ref());
+    let end = latest.and_then(|latest| latest.records.end.as_ref());
+    let start = latest.and_then(|latest| latest.records.start.as_ref());
+    let lives = latest.is_some_and(|latest| {
+        matches!(latest.state, AttemptState::Running | AttemptState::Orphaned { .. } | AttemptState::Launching)
+    });
+    SubjectStatus {
+        name: facts.name.clone(),
+        kind: SubjectKind::Job,
+        verdict,
+        reason,
+        since: since(facts, at),
+        phase: phase(facts),
+        host: start.map_or_else(host_name, |start| start.host.clone()),
+        policy: facts.job.as_ref().map(|job| job.settings.policy.clone()).unwrap_or_default(),
+        last_beat: status.and_then(|status| status.last_beat),
+        silence_s: status.filter(|_| lives).map(|status| status.silence_s),
+        progress: end
+            .and_then(|end| end.progress.clone())
+            .or_else(|| status.and_then(|status| status.progress.clone())),
+        progress_changed: status.and_then(|status| status.progress_changed),
+        attempt: latest.map_or(0, |latest| latest.records.number),
+        epoch: facts.epoch,
+        pickups: facts.pickups,
+        pid: start.filter(|_| lives).and_then(|start| start.process.as_ref()).map(|process| process.pid),
+        state: status.and_then(|status| status.state.clone()),
+        errors: status.map_or(0, |status| status.errors),
+        outcome: end.map(|end| end.outcome.clone()),
+        next: next(facts),
+    }
+}
+
+fn judged(facts: &JobFacts) -> (Verdict, String) {
+    let Some(JobFile { settings, .. }) = &facts.job else {
+        let why = facts.damaged.first().cloned().unwrap_or_else(|| "its job.json cannot be read".to_owned());
+        return (Verdict::Unknown, why);
+    };
+    let judgement = policy::judge(&lease(settings), &policy_facts(facts));
+    let reason = match facts.latest.as_ref() {
+        Some(AttemptFacts { state: AttemptState::Dead { proof }, .. }) => {
+            format!("{}: {proof}", judgement.because)
+        }
+        Some(AttemptFacts { state: AttemptState::Unknown { why }, .. }) => format!("{}: {why}", judgement.because),
+        Some(AttemptFacts { state: AttemptState::Orphaned { living }, .. }) => {
+            format!("{}: {}", judgement.because, inspect::list(living))
+        }
+        Some(AttemptFacts { state: AttemptState::Ended, records }) => match &records.end {
+            Some(end) => format!("{}: {}", end.outcome.class, end.outcome.detail),
+            None => judgement.because.to_string(),
+        },
+        Some(AttemptFacts { state: AttemptState::Launching | AttemptState::Running, .. }) | None => {
+            judgement.because.to_string()
+        }
+    };
+    let damage = if facts.damaged.is_empty() { String::new() } else { format!(" ({})", facts.damaged.join("; ")) };
+    (verdict(judgement.verdict), format!("{reason}{damage}"))
+}
+
+/// The newest time that the files tell of.
+fn since(facts: &JobFacts, at: WallTime) -> WallTime {
+    let made = facts.job.as_ref().map_or(at, |job| job.created_at);
+    let Some(latest) = &facts.latest else { return made };
+    let records = &latest.records;
+    let ended = records.end.as_ref().map(|end| end.ended_at);
+    let started = records.start.as_ref().map(|start| start.started_at.unwrap_or(start.launched_at));
+    ended.or(started).unwrap_or(made)
+}
+
+fn phase(facts: &JobFacts) -> Phase {
+    let wants_pause = facts.wanted.as_ref().is_some_and(|wanted| wanted.want == Want::Pause);
+    let Some(latest) = &facts.latest else { return Phase::Pending };
+    match &latest.state {
+        AttemptState::Ended => Phase::Ended,
+        // Without an agent nobody acts on these by himself.
+        AttemptState::Dead { .. } | AttemptState::Orphaned { .. } | AttemptState::Unknown { .. } => Phase::Held,
+        AttemptState::Launching | AttemptState::Running if wants_pause => Phase::Paused,
+        AttemptState::Launching => Phase::Launching,
+        AttemptState::Running if latest.records.status.as_ref().is_some_and(|status| status.stopping) => {
+            Phase::Draining
+        }
+        AttemptState::Running => Phase::Running,
+    }
+}
+
+/// What comes next while no agent runs.
+fn next(facts: &JobFacts) -> Option<Next> {
+    let name = &facts.name;
+    let by_hand = |what: String| Some(Next { what, in_s: None });
+    let Some(latest) = &facts.latest else {
+        return by_hand(format!("its first attempt: `latido resume {name}` launches it, or an agent does"));
+    };
+    match &latest.state {
+        AttemptState::Ended => match latest.records.end.as_ref().map(|end| end.outcome.class) {
+            Some(Class::Completed) => by_hand(format!("nothing; `latido remove {name}` frees its name")),
+            Some(Class::Failed | Class::Lost | Class::Stopped | Class::Limit) | None => {
+                by_hand(format!("nothing by itself while no agent runs; `latido resume {name}` runs it again"))
+            }
+        },
+        AttemptState::Dead { .. } => by_hand(format!(
+            "nothing by itself while no agent runs; `latido resume {name}` records the loss and runs it again"
+        )),
+        AttemptState::Orphaned { .. } => by_hand(format!(
+            "nothing by itself while no agent runs; `latido resume {name}` ends what is left and runs it again"
+        )),
+        AttemptState::Unknown { .. } => by_hand("nothing, until it can be told".to_owned()),
+        AttemptState::Launching => by_hand("its supervisor records that the job runs".to_owned()),
+        AttemptState::Running => {
+            let settings = &facts.job.as_ref()?.settings;
+            let in_s = policy::next_change(&lease(settings), &policy_facts(facts)).map(Span)?;
+            Some(Next { what: "another verdict, if nothing is heard until then".to_owned(), in_s: Some(in_s) })
+        }
+    }
+}
+
+/// True when a status is nothing that somebody has to look at: what `latido status` ends with 0 for.
+pub fn is_well(status: &SubjectStatus) -> bool {
+    match status.verdict {
+        Verdict::Waiting | Verdict::Alive | Verdict::Late => true,
+        Verdict::Ended => {
+            status.outcome.as_ref().is_some_and(|outcome| matches!(outcome.class, Class::Completed | Class::Stopped))
+        }
+        Verdict::Missing
+        | Verdict::Stale
+        | Verdict::Hung
+        | Verdict::Failing
+        | Verdict::Orphaned
+        | Verdict::Dead
+        | Verdict::Unknown => status.phase == Phase::Paused,
+    }
+}

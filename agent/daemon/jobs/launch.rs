@@ -1,0 +1,460 @@
+//! Launches an attempt: the lock, the epoch, the folder, the supervisor, and its word that the job runs.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use latido_process::identity::{self, IdentityError};
+use latido_process::lock::{Lock, LockError};
+use latido_process::start::{self, Starting};
+use latido_protocol::attempt::{self, Report};
+use latido_protocol::files::{JobFile, Start, Want, Wanted};
+use latido_protocol::layout::{JobDir, StateDir};
+use latido_protocol::{FORMAT_VERSION, Outcome, SubjectName, WallTime, disk};
+
+use super::clock::Deadline;
+use super::inspect::{self, LAUNCH_WITHIN, Living};
+use super::records;
+use super::recover::{self, RecoverError, Settling};
+use super::sockets::{self, SocketsError};
+use super::wanted::{self, WantError};
+
+/// Name of the supervisor's program, which lies beside the running one.
+pub const SUPERVISOR: &str = "latido-supervisor";
+/// Variable that names another supervisor.
+pub const SUPERVISOR_VARIABLE: &str = "LATIDO_SUPERVISOR";
+
+/// How long a supervisor that refused is given to end, so that its attempt can be settled at once.
+const REFUSAL_WITHIN: Duration = Duration::from_secs(1);
+
+/// What is to be launched, and by whose word.
+#[derive(Debug, Default)]
+pub struct LaunchOrder {
+    /// why, in words: `first attempt`, `resumed by hand` …
+    pub because: String,
+    /// who orders it, in words
+    pub by: String,
+    /// the attempt that was decided on; without one it is the next
+    pub ordered: Option<Ordered>,
+    /// command of this attempt, in place of the job's own
+    pub command: Option<Vec<String>>,
+    /// a person asks: what was wanted before does not matter, and `run` is wanted from here on
+    pub by_hand: bool,
+    /// the job's lock, where the caller holds it already
+    pub lock: Option<Lock>,
+}
+
+/// An attempt that was decided on beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ordered {
+    /// its number
+    pub attempt: u32,
+    /// its fencing number
+    pub epoch: u64,
+}
+
+/// How a launch went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Launched {
+    /// The job runs, and that is on the disk.
+    Started {
+        /// its number
+        attempt: u32,
+        /// its fencing number
+        epoch: u64,
+        /// the job's first process
+        pid: u32,
+    },
+    /// The job's program could not be started, and that is on the disk as an ending.
+    Failed {
+        /// its number
+        attempt: u32,
+        /// its fencing number
+        epoch: u64,
+        /// why
+        detail: String,
+    },
+}
+
+/// Why nothing was launched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// There is no such job, or its `job.json` cannot be read.
+    #[error("launch job {job}: {why}")]
+    NoJob {
+        /// which
+        job: SubjectName,
+        /// why
+        why: String,
+    },
+    /// Somebody holds its lock: an attempt, or another starter. Nothing was written.
+    #[error("launch job {job}: its lock is held{}", recover::holders_text(holders))]
+    Locked {
+        /// which
+        job: SubjectName,
+        /// who, where that can be told
+        holders: Vec<Living>,
+    },
+    /// It is not wanted to run.
+    #[error("launch job {job}: {} is wanted", want_word(*want))]
+    NotWanted {
+        /// which
+        job: SubjectName,
+        /// what is
+        want: Want,
+    },
+    /// The attempt that was decided on has been overtaken.
+    #[error("launch job {job} with epoch {epoch}: epoch {highest} has been given already")]
+    Superseded {
+        /// which
+        job: SubjectName,
+        /// what was decided on
+        epoch: u64,
+        /// the highest ever given
+        highest: u64,
+    },
+    /// The lock is free, and yet something of the attempt before lives.
+    #[error("launch job {job}: {} of attempt {attempt} lives", inspect::list(living))]
+    Survivors {
+        /// which
+        job: SubjectName,
+        /// of which attempt
+        attempt: u32,
+        /// which processes
+        living: Vec<Living>,
+    },
+    /// Whether anything of the attempt before lives cannot be told.
+    #[error("launch job {job}: whether attempt {attempt} lives cannot be told: {why}")]
+    Unknown {
+        /// which
+        job: SubjectName,
+        /// which attempt
+        attempt: u32,
+        /// why
+        why: String,
+    },
+    /// The attempt before has no ending and cannot be given one.
+    #[error("launch job {job} before the attempt before it is settled")]
+    Previous {
+        /// which
+        job: SubjectName,
+        /// why
+        source: RecoverError,
+    },
+    /// What is wanted cannot be read or written.
+    #[error("launch job {job}")]
+    Wanted {
+        /// which
+        job: SubjectName,
+        /// why
+        source: WantError,
+    },
+    /// The lock cannot be looked at.
+    #[error("take the lock of job {job}")]
+    Lock {
+        /// which
+        job: SubjectName,
+        /// what the lock said
+        source: LockError,
+    },
+    /// Who this process is cannot be told, so that nobody could tell later whether it lives.
+    #[error("launch job {job}")]
+    Identity {
+        /// which
+        job: SubjectName,
+        /// why
+        source: IdentityError,
+    },
+    /// There is no place for its sockets.
+    #[error("launch job {job}")]
+    Sockets {
+        /// which
+        job: SubjectName,
+        /// why
+        source: SocketsError,
+    },
+    /// Its folder cannot be made.
+    #[error("make {path}")]
+    Folder {
+        /// which
+        path: PathBuf,
+        /// what the system said
+        source: io::Error,
+    },
+    /// Its record cannot be written.
+    #[error("record attempt {attempt} of job {job}")]
+    Record {
+        /// which
+        job: SubjectName,
+        /// which attempt
+        attempt: u32,
+        /// what the writer said
+        source: disk::WriteError,
+    },
+    /// The supervisor's program is not where it should be.
+    #[error("find the program {}, looked for at {looked_for}", SUPERVISOR)]
+    NoSupervisor {
+        /// where it was looked for
+        looked_for: PathBuf,
+    },
+    /// The supervisor could not be started or could not do its own work.
+    #[error("start the supervisor of attempt {attempt} of job {job}: {why}")]
+    Supervisor {
+        /// which
+        job: SubjectName,
+        /// which attempt
+        attempt: u32,
+        /// why
+        why: String,
+    },
+    /// The supervisor runs and says nothing; what became of the attempt shows in its files.
+    #[error("hear from the supervisor of attempt {attempt} of job {job} within {within:?}")]
+    Silent {
+        /// which
+        job: SubjectName,
+        /// which attempt
+        attempt: u32,
+        /// how long was waited
+        within: Duration,
+    },
+}
+
+fn want_word(want: Want) -> &'static str {
+    match want {
+        Want::Run => "run",
+        Want::Stop => "stop",
+        Want::Pause => "pause",
+        Want::Resume => "resume",
+    }
+}
+
+/// The supervisor's program: the one that `LATIDO_SUPERVISOR` names, or the one beside the running program.
+///
+/// # Errors
+/// When there is no such file.
+pub fn supervisor_program() -> Result<PathBuf, LaunchError> {
+    if let Some(named) = std::env::var_os(SUPERVISOR_VARIABLE).filter(|named| !named.is_empty()) {
+        let looked_for = PathBuf::from(named);
+        return if looked_for.is_file() { Ok(looked_for) } else { Err(LaunchError::NoSupervisor { looked_for }) };
+    }
+    let own = std::env::current_exe().unwrap_or_default();
+    let looked_for = own.with_file_name(SUPERVISOR);
+    if looked_for.is_file() { Ok(looked_for) } else { Err(LaunchError::NoSupervisor { looked_for }) }
+}
+
+/// Launches the next attempt of a job.
+///
+/// # Errors
+/// When nothing was launched. Who does not get the job's lock has written nothing.
+pub fn launch(
+    state: &StateDir,
+    job: &SubjectName,
+    mut order: LaunchOrder,
+    at: WallTime,
+) -> Result<Launched, LaunchError> {
+    let program = supervisor_program()?;
+    let folder = state.job(job);
+    if !records::exists(&folder) {
+        return Err(LaunchError::NoJob { job: job.clone(), why: "there is no such job".to_owned() });
+    }
+    let lock = match order.lock.take() {
+        Some(lock) => lock,
+        None => match Lock::take(&folder.lock()) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => {
+                return Err(LaunchError::Locked { job: job.clone(), holders: inspect::lock_holders(&folder) });
+            }
+            Err(source) => return Err(LaunchError::Lock { job: job.clone(), source }),
+        },
+    };
+    let file = match disk::read::<JobFile>(&folder.job()) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Err(LaunchError::NoJob { job: job.clone(), why: "it has no job.json".to_owned() }),
+        Err(error) => return Err(LaunchError::NoJob { job: job.clone(), why: records::words(&error) }),
+    };
+    settle_previous(state, job, &folder, &lock, &order, at)?;
+    let given = prepare(job, &folder, &file, &order, at)?;
+    let heard = start::start_supervisor(&program, folder.attempt(given.attempt).path(), lock)
+        .map_err(|error| records::words(&error))
+        .and_then(|starting| hear(&starting));
+    let Ordered { attempt, epoch } = given;
+    let refused = |why: String| {
+        record_refusal(state, job, attempt, &order.by, at, &why);
+        LaunchError::Supervisor { job: job.clone(), attempt, why }
+    };
+    match heard {
+        Ok(Some(Report::Started { pid })) => Ok(Launched::Started { attempt, epoch, pid }),
+        Ok(Some(Report::LaunchFailed { detail })) => Ok(Launched::Failed { attempt, epoch, detail }),
+        Ok(Some(Report::Refused { detail })) => Err(refused(detail)),
+        Ok(None) => Err(LaunchError::Silent { job: job.clone(), attempt, within: LAUNCH_WITHIN }),
+        Err(why) => Err(refused(why)),
+    }
+}
+
+/// Waits for the one line that a supervisor says. `None`: it said nothing in time.
+fn hear(starting: &Starting) -> Result<Option<Report>, String> {
+    let deadline = Deadline::after(LAUNCH_WITHIN);
+    let mut line = Vec::new();
+    let mut chunk = [0; 1024];
+    loop {
+        if let Some(end) = line.iter().position(|byte| *byte == b'\n') {
+            return serde_json::from_slice(&line[..end])
+                .map(Some)
+                .map_err(|error| format!("its report is no report: {error}"));
+        }
+        if line.len() > attempt::LINE_MAX {
+            return Err("its report has no end".to_owned());
+        }
+        if !deadline.readable(&starting.report) {
+            return Ok(None);
+        }
+        match (&starting.report).read(&mut chunk) {
+            Ok(0) => {
+                // It is a child of this process: what has ended is collected, so that it is seen to be gone.
+                start::collect(starting.pid);
+                return Err("it ended before it could report".to_owned());
+            }
+            Ok(count) => line.extend_from_slice(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(format!("its report cannot be read: {error}")),
+        }
+    }
+}
+
+/// A free lock is necessary and never sufficient: the attempt before must have its ending, and none of its processes may
+/// live.
+fn settle_previous(
+    state: &StateDir,
+    job: &SubjectName,
+    folder: &JobDir,
+    lock: &Lock,
+    order: &LaunchOrder,
+    at: WallTime,
+) -> Result<(), LaunchError> {
+    let unknown = |attempt, why| LaunchError::Unknown { job: job.clone(), attempt, why };
+    let attempts = records::attempt_numbers(folder).map_err(|error| unknown(0, error.to_string()))?;
+    let Some(&attempt) = attempts.last() else { return Ok(()) };
+    let previous = records::read_attempt(folder, attempt, &mut Vec::new());
+    let living = inspect::living(&inspect::tree_of(folder, &previous)).map_err(|why| unknown(attempt, why))?;
+    if !living.is_empty() {
+        return Err(LaunchError::Survivors { job: job.clone(), attempt, living });
+    }
+    recover::settle(state, job, attempt, lock, &Settling { by: &order.by, at, outcome: None })
+        .map(|_end| ())
+        .map_err(|source| LaunchError::Previous { job: job.clone(), source })
+}
+
+/// Gives the attempt its number, its epoch, its folder and its record, each on the disk before the next.
+fn prepare(
+    job: &SubjectName,
+    folder: &JobDir,
+    file: &JobFile,
+    order: &LaunchOrder,
+    at: WallTime,
+) -> Result<Ordered, LaunchError> {
+    let wanted_error = |source| LaunchError::Wanted { job: job.clone(), source };
+    let short = wanted::take_short(folder).map_err(wanted_error)?;
+    let wanted = short.read(at).map_err(wanted_error)?;
+    if !order.by_hand && matches!(wanted.want, Want::Stop | Want::Pause) {
+        return Err(LaunchError::NotWanted { job: job.clone(), want: wanted.want });
+    }
+    let attempts =
+        records::attempt_numbers(folder).map_err(|source| LaunchError::Folder { path: folder.attempts(), source })?;
+    let next = Ordered {
+        attempt: attempts.last().copied().unwrap_or(0).saturating_add(1),
+        epoch: wanted.epoch.saturating_add(1),
+    };
+    let given = order.ordered.unwrap_or(next);
+    if given.attempt != next.attempt || given.epoch < next.epoch {
+        return Err(LaunchError::Superseded { job: job.clone(), epoch: given.epoch, highest: wanted.epoch });
+    }
+    let by = if order.by_hand { order.by.clone() } else { wanted.by.clone() };
+    let run = Wanted { version: FORMAT_VERSION, want: Want::Run, epoch: given.epoch, at, until: None, by };
+    short.write(&run).map_err(wanted_error)?;
+    record_start(job, folder, file, order, given, at)?;
+    Ok(given)
+}
+
+fn record_start(
+    job: &SubjectName,
+    folder: &JobDir,
+    file: &JobFile,
+    order: &LaunchOrder,
+    given: Ordered,
+    at: WallTime,
+) -> Result<(), LaunchError> {
+    let attempts = records::attempt_numbers(folder).unwrap_or_default();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let sockets =
+        sockets::make_folder(runtime.as_deref()).map_err(|source| LaunchError::Sockets { job: job.clone(), source })?;
+    let attempt = folder.attempt(given.attempt);
+    let record = Start {
+        version: FORMAT_VERSION,
+        job: job.clone(),
+        attempt: given.attempt,
+        epoch: given.epoch,
+        host: host_name(),
+        launched_at: at,
+        starter: identity::own().map_err(|source| LaunchError::Identity { job: job.clone(), source })?,
+        because: order.because.clone(),
+        command: order.command.clone().unwrap_or_else(|| file.command.clone()),
+        directory: file.directory.clone(),
+        checkpoint: records::last_checkpoint(folder, &attempts),
+        sockets: sockets.clone(),
+        supervisor: None,
+        process: None,
+        started_at: None,
+    };
+    let written = make_attempt_folder(folder, attempt.path()).and_then(|()| {
+        disk::create(&attempt.start(), &record).map_err(|source| LaunchError::Record {
+            job: job.clone(),
+            attempt: given.attempt,
+            source,
+        })
+    });
+    if written.is_err() {
+        sockets::remove_folder(&sockets);
+        // An attempt without a record never was one; its epoch stays spent.
+        let _ = fs::remove_dir(attempt.path());
+    }
+    written
+}
+
+fn make_attempt_folder(folder: &JobDir, attempt: &Path) -> Result<(), LaunchError> {
+    let fail = |path: &Path| {
+        let path = path.to_owned();
+        move |source| LaunchError::Folder { path, source }
+    };
+    let attempts = folder.attempts();
+    match fs::DirBuilder::new().mode(0o700).create(&attempts) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(&attempts)(error)),
+        Ok(()) | Err(_) => {}
+    }
+    fs::DirBuilder::new().mode(0o700).create(attempt).map_err(fail(attempt))?;
+    fs::File::open(&attempts).and_then(|attempts| attempts.sync_all()).map_err(fail(&attempts))
+}
+
+/// The host's name, for people.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Records that the supervisor never ran, so that the attempt has an ending of its own. Best effort: whoever launches
+/// next settles what is missing.
+fn record_refusal(state: &StateDir, job: &SubjectName, attempt: u32, by: &str, at: WallTime, why: &str) {
+    let deadline = Deadline::after(REFUSAL_WITHIN);
+    let outcome = Outcome::launch_failed(format!("the supervisor failed: {why}"));
+    let settling = Settling { by, at, outcome: Some(outcome) };
+    // The supervisor may be about to end: until then it holds the lock, and its death is not proven.
+    loop {
+        let settled = recover::take_lock(job, &state.job(job))
+            .and_then(|lock| recover::settle(state, job, attempt, &lock, &settling));
+        if settled.is_ok() || deadline.has_passed() {
+            return;
+        }
+        deadline.rest(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,268 @@
+//! Makes a job: its folder appears whole, with the job's lock already held by its maker, or not at all.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use latido_process::lock::{Lock, LockError};
+use latido_protocol::files::{JobFile, JobSettings, Want, Wanted};
+use latido_protocol::layout::{JobDir, StateDir};
+use latido_protocol::{FORMAT_VERSION, SubjectName, WallTime, disk};
+use rustix::fs::{CWD, RenameFlags};
+
+use super::inspect;
+use super::sockets::short_id;
+
+/// Variables of the caller that every attempt gets and `job.json` keeps: they say where things are and how text looks,
+/// and hold no secret. All others reach the first attempt from its launcher and never touch the disk.
+const KEPT: [&str; 16] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "PYTHONPATH",
+    "NODE_PATH",
+    "GOPATH",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+];
+
+/// Beginnings of the names of such variables.
+const KEPT_PREFIXES: [&str; 2] = ["LC_", "XDG_"];
+
+/// A name made from a program gets a number behind it when it is in use; with more than this many the caller has to
+/// choose one.
+const NUMBERED_MAX: u32 = 10_000;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// its name
+    pub name: SubjectName,
+    /// the program and its arguments
+    pub command: Vec<String>,
+    /// where it runs; absolute
+    pub directory: PathBuf,
+    /// variables for every attempt
+    pub environment: BTreeMap<String, String>,
+    /// what was decided for it
+    pub settings: JobSettings,
+    /// who asks, in words
+    pub by: String,
+}
+
+/// A job that has just been made. Nobody else can launch it while this is held.
+#[derive(Debug)]
+pub struct Made {
+    /// its file
+    pub job: JobFile,
+    /// the job's lock
+    pub lock: Lock,
+}
+
+/// Why a job cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MakeError {
+    /// No program was given.
+    #[error("make job {name} without a command")]
+    NoCommand {
+        /// its name
+        name: SubjectName,
+    },
+    /// It runs nowhere.
+    #[error("run job {name} in {directory}: there is no such directory")]
+    NoDirectory {
+        /// its name
+        name: SubjectName,
+        /// where it was to run
+        directory: PathBuf,
+    },
+    /// Another job has the name.
+    #[error("make job {name}: the name is in use by {existing}")]
+    NameInUse {
+        /// the name
+        name: SubjectName,
+        /// what the other job is, in words
+        existing: String,
+    },
+    /// Every number behind the name is in use.
+    #[error("find a free name like {name}")]
+    NoFreeName {
+        /// the name that was tried
+        name: SubjectName,
+    },
+    /// The state directory cannot be used.
+    #[error("use the state directory {path}")]
+    StateDir {
+        /// which
+        path: PathBuf,
+        /// what the system said
+        source: io::Error,
+    },
+    /// The job's folder cannot be made.
+    #[error("make {path}")]
+    Folder {
+        /// which folder
+        path: PathBuf,
+        /// what the system said
+        source: io::Error,
+    },
+    /// The job's lock cannot be made.
+    #[error("make job {name}")]
+    Lock {
+        /// its name
+        name: SubjectName,
+        /// what the lock said
+        source: LockError,
+    },
+    /// The job's files cannot be written.
+    #[error("record job {name}")]
+    Record {
+        /// its name
+        name: SubjectName,
+        /// what the writer said
+        source: disk::WriteError,
+    },
+}
+
+/// Picks the variables that a job keeps from those of its caller.
+pub fn kept_environment(caller: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
+    caller
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| {
+            KEPT.contains(&name.as_str()) || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        })
+        .collect()
+}
+
+/// Makes the state directory and its `jobs` folder where they are absent, readable by their owner alone.
+///
+/// # Errors
+/// When they cannot be made, or are not directories.
+pub fn prepare_state(state: &StateDir) -> Result<(), MakeError> {
+    let make = |path: &Path| {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|source| MakeError::StateDir { path: path.to_owned(), source })
+    };
+    make(state.path())?;
+    make(&state.jobs())
+}
+
+/// Makes a job and takes its lock.
+///
+/// # Errors
+/// When the name is in use, or the files cannot be written; then nothing is left behind.
+pub fn make(state: &StateDir, new: &NewJob, at: WallTime) -> Result<Made, MakeError> {
+    if new.command.is_empty() {
+        return Err(MakeError::NoCommand { name: new.name.clone() });
+    }
+    if !new.directory.is_dir() {
+        return Err(MakeError::NoDirectory { name: new.name.clone(), directory: new.directory.clone() });
+    }
+    prepare_state(state)?;
+    let folder = state.job(&new.name);
+    if folder.path().symlink_metadata().is_ok() {
+        return Err(in_use(state, &new.name));
+    }
+    let prepared = JobDir::new(state.jobs().join(format!(".new-{}", short_id())));
+    let made = fill(&prepared, new, at).and_then(|made| publish(state, &prepared, &folder, &new.name).map(|()| made));
+    if made.is_err() {
+        // Best effort: a leftover begins with a dot and is no job.
+        let _ = fs::remove_dir_all(prepared.path());
+    }
+    made
+}
+
+/// Makes a job under the given name or, when that is in use, under the same with `-2`, `-3` … behind it.
+///
+/// # Errors
+/// As [`make`].
+pub fn make_numbered(state: &StateDir, new: &NewJob, at: WallTime) -> Result<Made, MakeError> {
+    let mut numbered = new.clone();
+    for number in 1..=NUMBERED_MAX {
+        if number > 1 {
+            let Ok(name) = format!("{}-{number}", new.name).parse() else { break };
+            numbered.name = name;
+        }
+        if state.job(&numbered.name).path().symlink_metadata().is_ok() {
+            continue;
+        }
+        match make(state, &numbered, at) {
+            Err(MakeError::NameInUse { .. }) => {}
+            other => return other,
+        }
+    }
+    Err(MakeError::NoFreeName { name: new.name.clone() })
+}
+
+/// The name that [`make_numbered`] would try first, without making anything.
+pub fn free_name(state: &StateDir, wanted: &SubjectName) -> Option<SubjectName> {
+    (1..=NUMBERED_MAX)
+        .filter_map(|number| if number == 1 { Some(wanted.clone()) } else { format!("{wanted}-{number}").parse().ok() })
+        .find(|name| state.job(name).path().symlink_metadata().is_err())
+}
+
+fn in_use(state: &StateDir, name: &SubjectName) -> MakeError {
+    MakeError::NameInUse { name: name.clone(), existing: inspect::describe(state, name) }
+}
+
+fn fill(prepared: &JobDir, new: &NewJob, at: WallTime) -> Result<Made, MakeError> {
+    let write = |path: &Path| {
+        let path = path.to_owned();
+        move |source: io::Error| MakeError::Folder { path, source }
+    };
+    fs::DirBuilder::new().mode(0o700).create(prepared.path()).map_err(write(prepared.path()))?;
+    let lock = Lock::take(&prepared.lock())
+        .map_err(|source| MakeError::Lock { name: new.name.clone(), source })?
+        .ok_or_else(|| write(&prepared.lock())(io::ErrorKind::ResourceBusy.into()))?;
+    fs::DirBuilder::new().mode(0o700).create(prepared.attempts()).map_err(write(&prepared.attempts()))?;
+    let job = JobFile {
+        version: FORMAT_VERSION,
+        name: new.name.clone(),
+        created_at: at,
+        command: new.command.clone(),
+        directory: new.directory.clone(),
+        environment: new.environment.clone(),
+        settings: new.settings.clone(),
+    };
+    let wanted = Wanted { version: FORMAT_VERSION, want: Want::Run, epoch: 0, at, until: None, by: new.by.clone() };
+    let record = |source| MakeError::Record { name: new.name.clone(), source };
+    disk::create(&prepared.job(), &job).map_err(record)?;
+    disk::create(&prepared.wanted(), &wanted).map_err(record)?;
+    Ok(Made { job, lock })
+}
+
+/// Gives the prepared folder its name, unless another has it.
+fn publish(state: &StateDir, prepared: &JobDir, folder: &JobDir, name: &SubjectName) -> Result<(), MakeError> {
+    let renamed = rustix::fs::renameat_with(CWD, prepared.path(), CWD, folder.path(), RenameFlags::NOREPLACE);
+    match renamed {
+        Ok(()) => {}
+        Err(rustix::io::Errno::EXIST | rustix::io::Errno::NOTEMPTY) => return Err(in_use(state, name)),
+        // File systems without that flag: a rename onto a folder with anything in it fails as well, and a job's folder
+        // is never empty.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => match fs::rename(prepared.path(), folder.path()) {
+            Ok(()) => {}
+            Err(_) if folder.path().exists() => return Err(in_use(state, name)),
+            Err(source) => return Err(MakeError::Folder { path: folder.path().to_owned(), source }),
+        },
+        Err(errno) => return Err(MakeError::Folder { path: folder.path().to_owned(), source: errno.into() }),
+    }
+    File::open(state.jobs())
+        .and_then(|jobs| jobs.sync_all())
+        .map_err(|source| MakeError::Folder { path: state.jobs(), source })
+}

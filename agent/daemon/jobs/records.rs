@@ -1,0 +1,242 @@
+//! Reads what a job's folder says, never believing: damage gives a message and the best that can be rebuilt.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use latido_protocol::disk::{self, ReadError};
+use latido_protocol::files::{Busy, End, Heartbeat, JobFile, Start, Status, Wanted};
+use latido_protocol::layout::{AttemptDir, JobDir, StateDir};
+use latido_protocol::{FORMAT_VERSION, Progress, Span, SubjectName};
+use serde::de::DeserializeOwned;
+
+/// What the files of a job say.
+#[derive(Clone, Debug)]
+pub struct JobRecords {
+    /// what was asked for; `None` when that cannot be read
+    pub job: Option<JobFile>,
+    /// what is wanted; `None` when that cannot be read
+    pub wanted: Option<Wanted>,
+    /// the numbers of its attempts, rising
+    pub attempts: Vec<u32>,
+    /// what could not be read, in words, each with the name of its file
+    pub damaged: Vec<String>,
+}
+
+/// What the files of one attempt say.
+#[derive(Clone, Debug)]
+pub struct AttemptRecords {
+    /// its number
+    pub number: u32,
+    /// its folder
+    pub folder: AttemptDir,
+    /// who runs it
+    pub start: Option<Start>,
+    /// its latest beat; rebuilt from its sampled beats where the file is damaged
+    pub status: Option<Status>,
+    /// how it ended
+    pub end: Option<End>,
+    /// true when there is an ending that cannot be read
+    pub end_is_damaged: bool,
+}
+
+/// The chain of an error as one line.
+pub(super) fn words(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut below = error.source();
+    while let Some(error) = below {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        below = error.source();
+    }
+    text
+}
+
+/// True when the content itself is bad: reading it again will not help, and it may be rebuilt.
+pub fn is_damage(error: &ReadError) -> bool {
+    matches!(
+        error,
+        ReadError::Empty { .. }
+            | ReadError::ZeroFilled { .. }
+            | ReadError::Torn { .. }
+            | ReadError::NotOurs { .. }
+            | ReadError::TooLarge { .. }
+    )
+}
+
+fn read<T: DeserializeOwned>(path: &Path, damaged: &mut Vec<String>) -> Option<T> {
+    disk::read(path).unwrap_or_else(|error| {
+        damaged.push(format!("cannot {}", words(&error)));
+        None
+    })
+}
+
+/// The names of all jobs, sorted. Folders whose names are no job's are not looked at, and links are not followed.
+///
+/// # Errors
+/// When the folder is there and cannot be read.
+pub fn job_names(state: &StateDir) -> io::Result<Vec<SubjectName>> {
+    let mut names = Vec::new();
+    let entries = match fs::read_dir(state.jobs()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_dir()
+            && let Some(name) = entry.file_name().to_str().and_then(|name| name.parse().ok())
+        {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The numbers of a job's attempts, rising.
+///
+/// # Errors
+/// When the folder is there and cannot be read.
+pub fn attempt_numbers(folder: &JobDir) -> io::Result<Vec<u32>> {
+    let entries = match fs::read_dir(folder.attempts()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        numbers.extend(entry?.file_name().to_str().and_then(JobDir::attempt_number));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// True when there is a folder of this name that is not a link.
+pub fn exists(folder: &JobDir) -> bool {
+    fs::symlink_metadata(folder.path()).is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// Reads a job's own files.
+pub fn read_job(folder: &JobDir) -> JobRecords {
+    let mut damaged = Vec::new();
+    let job = read(&folder.job(), &mut damaged);
+    if job.is_none() && damaged.is_empty() {
+        damaged.push(format!("cannot read {}: it is missing", folder.job().display()));
+    }
+    let before = damaged.len();
+    let wanted = read(&folder.wanted(), &mut damaged);
+    if wanted.is_none() && damaged.len() == before {
+        damaged.push(format!("cannot read {}: it is missing", folder.wanted().display()));
+    }
+    let attempts = attempt_numbers(folder).unwrap_or_else(|error| {
+        damaged.push(format!("cannot read {}: {error}", folder.attempts().display()));
+        Vec::new()
+    });
+    JobRecords { job, wanted, attempts, damaged }
+}
+
+/// Reads the files of one attempt.
+pub fn read_attempt(folder: &JobDir, number: u32, damaged: &mut Vec<String>) -> AttemptRecords {
+    let attempt = folder.attempt(number);
+    let mut start: Option<Start> = read(&attempt.start(), damaged);
+    if start.is_some() && start.as_ref().is_some_and(|start| start.attempt != number) {
+        damaged.push(format!("cannot use {}: it belongs to another attempt", attempt.start().display()));
+        start = None;
+    }
+    let (end, end_is_damaged) = match disk::read::<End>(&attempt.end()) {
+        Ok(end) => (end, false),
+        Err(error) => {
+            damaged.push(format!("cannot {}", words(&error)));
+            (None, is_damage(&error))
+        }
+    };
+    let status = match disk::read::<Status>(&attempt.status()) {
+        Ok(status) => status,
+        Err(error) => {
+            damaged.push(format!("cannot {}", words(&error)));
+            rebuilt_status(&attempt, start.as_ref(), damaged)
+        }
+    };
+    AttemptRecords { number, folder: attempt, start, status, end, end_is_damaged }
+}
+
+/// The latest sampled beat in place of a status that cannot be read.
+fn rebuilt_status(attempt: &AttemptDir, start: Option<&Start>, damaged: &mut Vec<String>) -> Option<Status> {
+    let start = start?;
+    let mut last: Option<Heartbeat> = None;
+    let mut torn = Vec::new();
+    let read = disk::for_each_line::<Heartbeat>(&attempt.heartbeats(), |number, record| match record {
+        Some(record) => last = Some(record),
+        None => torn.push(number),
+    });
+    if let Err(error) = read {
+        damaged.push(format!("cannot {}", words(&error)));
+    }
+    if let Some(number) = torn.first() {
+        damaged.push(format!(
+            "cannot read line {number} of {} ({} damaged in all)",
+            attempt.heartbeats().display(),
+            torn.len()
+        ));
+    }
+    let beat = last?;
+    Some(Status {
+        version: FORMAT_VERSION,
+        job: start.job.clone(),
+        attempt: start.attempt,
+        epoch: start.epoch,
+        at: beat.at,
+        sequence: beat.sequence,
+        last_beat: Some(beat.at),
+        progress_changed: None,
+        progress: beat.progress,
+        state: beat.state,
+        errors: beat.errors,
+        ready: false,
+        broken: false,
+        silence_s: Span::default(),
+        still_s: Span::default(),
+        output_bytes: 0,
+        stopping: false,
+    })
+}
+
+/// `busy.json`, which names a supervisor although `start.json` may not be readable.
+pub fn read_busy(folder: &JobDir) -> Option<Busy> {
+    read(&folder.busy(), &mut Vec::new())
+}
+
+/// The highest epoch that the files of any attempt show.
+pub fn highest_attempt_epoch(folder: &JobDir) -> u64 {
+    let mut highest = read_busy(folder).map_or(0, |busy| busy.epoch);
+    for number in attempt_numbers(folder).unwrap_or_default() {
+        let attempt = folder.attempt(number);
+        let mut ignored = Vec::new();
+        let start = read::<Start>(&attempt.start(), &mut ignored).map_or(0, |start| start.epoch);
+        let end = read::<End>(&attempt.end(), &mut ignored).map_or(0, |end| end.epoch);
+        highest = highest.max(start).max(end);
+    }
+    highest
+}
+
+/// The last checkpoint that any attempt is known to have reached; empty when there is none.
+pub fn last_checkpoint(folder: &JobDir, attempts: &[u32]) -> String {
+    let of = |progress: Option<&Progress>| progress.and_then(|progress| progress.checkpoint.clone());
+    attempts
+        .iter()
+        .rev()
+        .find_map(|number| {
+            let records = read_attempt(folder, *number, &mut Vec::new());
+            let ended = records.end.as_ref().and_then(|end| of(end.progress.as_ref()));
+            let beat = records.status.as_ref().and_then(|status| of(status.progress.as_ref()));
+            let handed = records.start.map(|start| start.checkpoint).filter(|checkpoint| !checkpoint.is_empty());
+            ended.or(beat).or(handed)
+        })
+        .unwrap_or_default()
+}
+
+/// The endings of a job's attempts, in order; an attempt without a readable one has `None`.
+pub fn endings(folder: &JobDir, attempts: &[u32]) -> Vec<(u32, Option<End>)> {
+    attempts.iter().map(|number| (*number, read(&folder.attempt(*number).end(), &mut Vec::new()))).collect()
+}
