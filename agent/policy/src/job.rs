@@ -422,15 +422,15 @@ impl Job {
                 S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
                 I::Ended { .. } | I::OrphanEnded { .. },
             ) => out.refuse(),
+            // The refusal of a launch that somebody else won under the same number and epoch.
+            (S::Running(_) | S::Draining { .. } | S::EndingOrphan(_) | S::RecordingLost(_), I::Refused { .. })
+            | (S::Unproven(..) | S::BackingOff { .. } | S::Asking { .. } | S::Held(_), I::Refused { .. })
+            | (S::Stuck(_) | S::Ended(_), I::Refused { .. }) => out.refuse(),
             // What cannot be: nothing of it was ordered, or it contradicts what was told.
             (S::Pending, I::Started { .. } | I::Refused { .. } | I::Heard { .. } | I::SupervisorGone { .. })
             | (S::Pending, I::Ended { .. } | I::OrphanEnded { .. } | I::Answered { .. } | I::LookFailed { .. })
-            | (S::Launching { .. }, I::OrphanEnded { .. } | I::Answered { .. })
-            | (S::Running(_) | S::Draining { .. }, I::Refused { .. } | I::OrphanEnded { .. } | I::Answered { .. })
-            | (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Refused { .. } | I::Answered { .. })
-            | (S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_), I::Refused { .. }) => {
-                out.unexpected();
-            }
+            | (S::Launching { .. } | S::Running(_) | S::Draining { .. }, I::OrphanEnded { .. } | I::Answered { .. })
+            | (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Answered { .. }) => out.unexpected(),
         }
     }
 

@@ -351,12 +351,12 @@ impl fmt::Display for Reason {
             Self::Survivors { count: 1 } => f.write_str("1 process of it could not be ended"),
             Self::Survivors { count } => write!(f, "{count} processes of it could not be ended"),
             Self::LaunchLocked { refusals } => {
-                write!(f, "somebody else holds its lock, launch refused {} in a row", Times(refusals))
+                write!(f, "somebody else holds its lock, and its launch was refused {}", Times(refusals))
             }
             Self::LaunchSuperseded => f.write_str("somebody else started it with a higher epoch"),
             Self::LaunchNotWanted => f.write_str("something else was wanted of it before it was launched"),
             Self::LaunchFailed { refusals } => {
-                write!(f, "its launch failed for reasons of the host, {} in a row", Times(refusals))
+                write!(f, "its launch failed for reasons of the host, {}", Times(refusals))
             }
             Self::LaunchUnreadable => f.write_str("its files cannot be read"),
             Self::Paused { length: Some(length) } => write!(f, "it is not judged for {}", Span(length)),
@@ -380,14 +380,14 @@ impl fmt::Display for Span {
     }
 }
 
-/// A count as people read it: `once`, `3 times`.
+/// A count as people read it: `once`, `3 times in a row`.
 struct Times(u32);
 
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             1 => f.write_str("once"),
-            count => write!(f, "{count} times"),
+            count => write!(f, "{count} times in a row"),
         }
     }
 }
@@ -412,7 +412,7 @@ mod tests {
             (Reason::AttemptsSpent { attempts: 5, max_attempts: 5 }, "it had 5 of 5 attempts"),
             (Reason::Survivors { count: 1 }, "1 process of it could not be ended"),
             (Reason::Survivors { count: 2 }, "2 processes of it could not be ended"),
-            (Reason::LaunchLocked { refusals: 1 }, "somebody else holds its lock, launch refused once in a row"),
+            (Reason::LaunchLocked { refusals: 1 }, "somebody else holds its lock, and its launch was refused once"),
             (Reason::AttemptRuns { number: AttemptNumber(3) }, "attempt 3 runs"),
         ] {
             assert_eq!(line(reason), expected);

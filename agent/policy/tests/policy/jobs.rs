@@ -4,8 +4,9 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
-    Action, BeatSource, Class, Ending, Epoch, Event, Fingerprint, Found, FoundState, Heard, JobSettings, LaunchFailure,
-    Life, NextStep, Orphans, Phase, ProcessId, Proposal, Reason, Recorded, ResumeOn, StopReason, Verdict, Want,
+    Action, Attempt, BeatSource, Class, Ending, Epoch, Event, Fingerprint, Found, FoundState, Heard, JobSettings,
+    LaunchFailure, Life, NextStep, Orphans, Phase, ProcessId, Proposal, Reason, Recorded, ResumeOn, StopReason,
+    Verdict, Want,
 };
 
 use crate::harness::{
@@ -19,6 +20,10 @@ const RESUMED: Reason = Reason::Resumed { after: LOST };
 
 fn runs(number: u32) -> Reason {
     Reason::AttemptRuns { number: attempt(number).number }
+}
+
+fn started(attempt: Attempt) -> Event {
+    Event::AttemptStarted { subject: JOB, attempt, supervisor: supervisor(attempt), process: None }
 }
 
 fn with_backoff(first: u64) -> JobSettings {
@@ -381,6 +386,22 @@ fn a_launch_that_was_refused_and_runs_after_all_is_believed() {
     bench.tell(Event::LaunchRefused { subject: JOB, attempt: attempt(1), failure: LaunchFailure::Locked });
     bench.started(attempt(1));
     assert_eq!((bench.phase(), bench.pass(seconds(100_000))), (Phase::Running, vec![]));
+}
+
+#[test]
+fn two_starters_with_one_number_and_epoch_make_one_attempt() {
+    let refused = |failure| Event::LaunchRefused { subject: JOB, attempt: attempt(1), failure };
+    for failure in [LaunchFailure::Locked, LaunchFailure::Superseded, LaunchFailure::Failed] {
+        for refused_first in [true, false] {
+            let mut bench = Bench::found(settings(), Found::default());
+            let events = [refused(failure), started(attempt(1))];
+            for event in if refused_first { events } else { [events[1], events[0]] } {
+                bench.tell(event);
+            }
+            assert_eq!((bench.phase(), bench.view().attempt), (Phase::Running, attempt(1)), "{failure:?}");
+            assert_eq!((bench.pass(seconds(10_000)), bench.policy.unexpected_count()), (vec![], 0), "{failure:?}");
+        }
+    }
 }
 
 #[test]

@@ -254,9 +254,12 @@ enum Real {
 #[derive(Clone, Copy, Debug)]
 enum Chance {
     JobDies(Class),
+    /// A look at it may tell no more than that.
     SupervisorDies {
         orphan: bool,
+        in_the_dark: bool,
     },
+    LooksAgain,
     Beats,
     LookFails,
     Wants(Want),
@@ -278,7 +281,9 @@ fn any_chance() -> impl Strategy<Value = Chance> {
     );
     prop_oneof![
         2 => any_class().prop_map(Chance::JobDies),
-        2 => any::<bool>().prop_map(|orphan| Chance::SupervisorDies { orphan }),
+        2 => (any::<bool>(), prop::bool::weighted(0.2))
+            .prop_map(|(orphan, in_the_dark)| Chance::SupervisorDies { orphan, in_the_dark }),
+        2 => Just(Chance::LooksAgain),
         2 => Just(Chance::Beats),
         1 => Just(Chance::LookFails),
         1 => any_want().prop_map(Chance::Wants),
@@ -351,6 +356,15 @@ impl World {
         self.tell(Event::AttemptEnded { subject: JOB, attempt, ending });
     }
 
+    fn look(&mut self, attempt: Attempt, in_the_dark: bool) {
+        let process = match self.real {
+            _ if in_the_dark => Life::Unknown,
+            Real::Orphan(_) => Life::Alive,
+            Real::Nothing | Real::Runs(_) | Real::Gone(_) => Life::Gone,
+        };
+        self.tell(Event::SupervisorGone { subject: JOB, attempt, process });
+    }
+
     fn pass(&mut self, length: Duration) {
         self.now = self.now.after(length);
         self.policy.handle_timeout(self.now);
@@ -405,11 +419,11 @@ impl World {
     fn take(&mut self, chance: Chance) {
         match (chance, self.real) {
             (Chance::JobDies(class), Real::Runs(attempt)) => self.end(attempt, class),
-            (Chance::SupervisorDies { orphan }, Real::Runs(attempt)) => {
+            (Chance::SupervisorDies { orphan, in_the_dark }, Real::Runs(attempt)) => {
                 self.real = if orphan { Real::Orphan(attempt) } else { Real::Gone(attempt) };
-                let process = if orphan { Life::Alive } else { Life::Gone };
-                self.tell(Event::SupervisorGone { subject: JOB, attempt, process });
+                self.look(attempt, in_the_dark);
             }
+            (Chance::LooksAgain, Real::Orphan(attempt) | Real::Gone(attempt)) => self.look(attempt, false),
             (Chance::Beats, Real::Runs(attempt)) => {
                 self.sequence += 1;
                 let running = self.now.since(self.started_at);
@@ -430,7 +444,8 @@ impl World {
             (
                 Chance::JobDies(_) | Chance::SupervisorDies { .. } | Chance::Beats | Chance::LookFails,
                 Real::Nothing | Real::Orphan(_) | Real::Gone(_),
-            ) => {}
+            )
+            | (Chance::LooksAgain, Real::Nothing | Real::Runs(_)) => {}
         }
     }
 }
@@ -464,7 +479,8 @@ proptest! {
         let view = world.policy.subject(JOB).unwrap();
         match (view.phase, world.real) {
             (Phase::Running | Phase::Draining, Real::Runs(attempt)) => prop_assert_eq!(view.attempt, attempt),
-            (Phase::Held, Real::Orphan(_)) => prop_assert_eq!(view.verdict, Verdict::Orphaned),
+            (Phase::Held, Real::Orphan(_)) if view.verdict == Verdict::Orphaned => {}
+            (Phase::Held, Real::Orphan(_) | Real::Gone(_)) => prop_assert_eq!(view.verdict, Verdict::Unknown),
             (Phase::Held | Phase::Stuck | Phase::Ended, Real::Nothing) => prop_assert_eq!(view.verdict, Verdict::Ended),
             other => prop_assert!(false, "{other:?} is not explained: {view:?}"),
         }
