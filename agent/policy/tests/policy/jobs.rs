@@ -179,6 +179,16 @@ fn what_cannot_be_told_is_neither_ended_nor_resumed() {
 }
 
 #[test]
+fn a_resume_that_somebody_else_carries_out_is_not_carried_out_again() {
+    let mut bench = Bench::found(settings(), found(3, FoundState::Unattended { process: Life::Unknown }));
+    bench.want(Want::Resume);
+    bench.started(attempt(4));
+    bench.ended(attempt(4), ending(Class::Failed));
+    let because = Reason::NotResumed { class: Class::Failed };
+    assert_eq!((bench.phase(), bench.view().phase_because), (Phase::Ended, because));
+}
+
+#[test]
 fn a_failed_look_is_not_a_death_and_passes_with_the_next_beat() {
     let mut bench = Bench::running(settings());
     let look = Event::LookFailed { subject: JOB, attempt: attempt(1) };

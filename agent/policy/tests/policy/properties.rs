@@ -186,7 +186,7 @@ fn drain(policy: &mut Policy) -> Vec<Action> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
 
     /// Whatever is told: epochs grow, nothing stays due, and nothing is launched after a stop.
     #[test]
@@ -453,7 +453,7 @@ impl World {
 const LOST: Class = Class::Lost;
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
 
     /// Never two live attempts; and once the faults stop, every job that was lost runs again or says why not.
     #[test]
