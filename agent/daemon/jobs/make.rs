@@ -13,8 +13,8 @@ use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, SubjectName, WallTime, disk};
 use rustix::fs::{CWD, RenameFlags};
 
-use super::inspect;
 use super::sockets::short_id;
+use super::{inspect, ledger};
 
 /// Variables of the caller that every attempt gets and `job.json` keeps: they say where things are and how text looks,
 /// and hold no secret. All others reach the first attempt from its launcher and never touch the disk.
@@ -180,7 +180,8 @@ pub fn make(state: &StateDir, new: &NewJob, at: WallTime) -> Result<Made, MakeEr
         return Err(in_use(state, &new.name));
     }
     let prepared = JobDir::new(state.jobs().join(format!(".new-{}", short_id())));
-    let made = fill(&prepared, new, at).and_then(|made| publish(state, &prepared, &folder, &new.name).map(|()| made));
+    let made =
+        fill(state, &prepared, new, at).and_then(|made| publish(state, &prepared, &folder, &new.name).map(|()| made));
     if made.is_err() {
         // Best effort: a leftover begins with a dot and is no job.
         let _ = fs::remove_dir_all(prepared.path());
@@ -221,7 +222,7 @@ fn in_use(state: &StateDir, name: &SubjectName) -> MakeError {
     MakeError::NameInUse { name: name.clone(), existing: inspect::describe(state, name) }
 }
 
-fn fill(prepared: &JobDir, new: &NewJob, at: WallTime) -> Result<Made, MakeError> {
+fn fill(state: &StateDir, prepared: &JobDir, new: &NewJob, at: WallTime) -> Result<Made, MakeError> {
     let write = |path: &Path| {
         let path = path.to_owned();
         move |source: io::Error| MakeError::Folder { path, source }
@@ -240,7 +241,10 @@ fn fill(prepared: &JobDir, new: &NewJob, at: WallTime) -> Result<Made, MakeError
         environment: new.environment.clone(),
         settings: new.settings.clone(),
     };
-    let wanted = Wanted { version: FORMAT_VERSION, want: Want::Run, epoch: 0, at, until: None, by: new.by.clone() };
+    // A job of this name may have been removed: who still holds one of its epochs must not hold one of the new job's.
+    let epoch = ledger::highest_epoch(state, &new.name)
+        .map_err(|source| MakeError::StateDir { path: state.ledger(), source })?;
+    let wanted = Wanted { version: FORMAT_VERSION, want: Want::Run, epoch, at, until: None, by: new.by.clone() };
     let record = |source| MakeError::Record { name: new.name.clone(), source };
     disk::create(&prepared.job(), &job).map_err(record)?;
     disk::create(&prepared.wanted(), &wanted).map_err(record)?;

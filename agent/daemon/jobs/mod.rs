@@ -9,6 +9,7 @@ pub mod clock;
 pub mod inspect;
 pub mod judge;
 pub mod launch;
+pub mod ledger;
 pub mod make;
 pub mod orphans;
 pub mod output;

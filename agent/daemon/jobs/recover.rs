@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use latido_process::lock::{Lock, LockError};
 use latido_process::{identity, tree};
-use latido_protocol::files::{End, LedgerLine, Start};
+use latido_protocol::files::{End, Start};
 use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, Outcome, SubjectName, WallTime, disk};
 
 use super::inspect::{self, AttemptFacts, AttemptState, Living};
-use super::sockets;
+use super::{ledger, sockets};
 
 /// Why the ending of an attempt cannot be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -254,37 +254,13 @@ fn write_end(job: &SubjectName, path: &std::path::Path, is_damaged: bool, end: &
 
 /// Appends an attempt's line to the ledger unless it is there. The caller holds the job's lock.
 fn enter_in_ledger(state: &StateDir, start: Option<&Start>, end: &End) -> Result<(), RecoverError> {
-    let fail = |error: &dyn std::error::Error| RecoverError::Ledger {
-        job: end.job.clone(),
-        attempt: end.attempt,
-        why: super::records::words(error),
-    };
-    let mut is_there = false;
-    disk::for_each_line::<LedgerLine>(&state.ledger(), |_, line| {
-        is_there |= line.is_some_and(|line| {
-            line.job == end.job
-                && line.attempt == end.attempt
-                && line.epoch == end.epoch
-                && line.ended_at == end.ended_at
-        });
-    })
-    .map_err(|error| fail(&error))?;
-    if is_there {
+    let fail = |why| RecoverError::Ledger { job: end.job.clone(), attempt: end.attempt, why };
+    if ledger::holds(state, end).map_err(|error| fail(error.to_string()))? {
         return Ok(());
     }
-    let line = LedgerLine {
-        job: end.job.clone(),
-        attempt: end.attempt,
-        epoch: end.epoch,
-        started_at: end.started_at,
-        ended_at: end.ended_at,
-        class: end.outcome.class,
-        outcome: end.outcome.clone(),
-        because: start
-            .map_or_else(|| "unknown: its start.json cannot be read".to_owned(), |start| start.because.clone()),
-        checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.clone()),
-    };
-    disk::append_line(&state.ledger(), &line, true).map_err(|error| fail(&error))
+    let because =
+        start.map_or_else(|| "unknown: its start.json cannot be read".to_owned(), |start| start.because.clone());
+    ledger::append(state, end, because).map_err(|error| fail(super::records::words(&error)))
 }
 
 /// Ends every process of an attempt whose supervisor is proven gone: SIGTERM, the grace, SIGKILL, and a look.

@@ -3,14 +3,20 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use latido_protocol::layout::StateDir;
+use latido_process::lock::Lock;
+use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{SubjectName, WallTime};
 
+use super::clock::Deadline;
 use super::inspect::{self, Living};
 use super::records;
 use super::recover::{self, RecoverError, Settling};
 use super::sockets::{self, short_id};
+
+/// Between a supervisor's record of the ending and its own end.
+const ENDING_WITHIN: Duration = Duration::from_secs(2);
 
 /// Why a job cannot be removed.
 #[derive(Debug, thiserror::Error)]
@@ -65,10 +71,7 @@ pub fn remove(state: &StateDir, job: &SubjectName, by: &str, at: WallTime) -> Re
     if !records::exists(&folder) {
         return Err(RemoveError::NoJob { job: job.clone() });
     }
-    let lock = recover::take_lock(job, &folder).map_err(|error| match error {
-        RecoverError::Locked { holders, .. } => RemoveError::Lives { job: job.clone(), living: holders },
-        source => RemoveError::Recover { job: job.clone(), source },
-    })?;
+    let lock = take_lock(job, &folder)?;
     let read = records::read_job(&folder);
     for number in &read.attempts {
         let attempt = records::read_attempt(&folder, *number, &mut Vec::new());
@@ -92,4 +95,24 @@ pub fn remove(state: &StateDir, job: &SubjectName, by: &str, at: WallTime) -> Re
         .map_err(|source| RemoveError::Files { path: folder.path().to_owned(), source })?;
     drop(lock);
     fs::remove_dir_all(&aside).map_err(|source| RemoveError::Files { path: aside, source })
+}
+
+/// A supervisor records the ending and then ends itself: who saw the one waits a moment for the other.
+fn take_lock(job: &SubjectName, folder: &JobDir) -> Result<Lock, RemoveError> {
+    let deadline = Deadline::after(ENDING_WITHIN);
+    loop {
+        match recover::take_lock(job, folder) {
+            Ok(lock) => return Ok(lock),
+            Err(RecoverError::Locked { holders, .. }) => {
+                let latest = records::attempt_numbers(folder).ok().and_then(|numbers| numbers.last().copied());
+                let has_ended =
+                    latest.is_some_and(|number| records::read_attempt(folder, number, &mut Vec::new()).end.is_some());
+                if !has_ended || deadline.has_passed() {
+                    return Err(RemoveError::Lives { job: job.clone(), living: holders });
+                }
+                deadline.rest(Duration::from_millis(5));
+            }
+            Err(source) => return Err(RemoveError::Recover { job: job.clone(), source }),
+        }
+    }
 }

@@ -1,0 +1,111 @@
+//! The ledger: one line for each ended attempt, named for ever by job, attempt and epoch.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+
+use latido_protocol::SubjectName;
+use latido_protocol::disk::{self, RECORD_MAX};
+use latido_protocol::files::{End, LedgerLine};
+use latido_protocol::layout::StateDir;
+
+/// Hands on the lines of one job. Others are told by their bytes and not decoded: the ledger grows with every attempt of
+/// every job, and this is asked before each launch.
+fn for_each_of(state: &StateDir, job: &SubjectName, mut take: impl FnMut(LedgerLine)) -> io::Result<()> {
+    let file = match File::open(state.ledger()) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let mark = format!("\"{job}\"").into_bytes();
+    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // A longer line is damage; its pieces are no records either.
+        if reader.by_ref().take(RECORD_MAX as u64).read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        if line.windows(mark.len()).any(|window| window == mark)
+            && let Ok(record) = serde_json::from_slice::<LedgerLine>(&line)
+            && record.job == *job
+        {
+            take(record);
+        }
+    }
+}
+
+/// The highest epoch that the ledger tells of a job of this name, also one that was removed: 0 when there is none. A new
+/// job of the name goes on from there, so that no epoch is ever given twice under one name.
+///
+/// # Errors
+/// When the ledger is there and cannot be read.
+pub fn highest_epoch(state: &StateDir, job: &SubjectName) -> io::Result<u64> {
+    let mut highest = 0;
+    for_each_of(state, job, |line| highest = highest.max(line.epoch))?;
+    Ok(highest)
+}
+
+/// True when an attempt's line is there.
+///
+/// # Errors
+/// When the ledger is there and cannot be read.
+pub fn holds(state: &StateDir, end: &End) -> io::Result<bool> {
+    let mut found = false;
+    for_each_of(state, &end.job, |line| found |= line.attempt == end.attempt && line.epoch == end.epoch)?;
+    Ok(found)
+}
+
+/// Appends an attempt's line, durably. The caller holds the job's lock and has looked that it is not there.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn append(state: &StateDir, end: &End, because: String) -> Result<(), disk::WriteError> {
+    let line = LedgerLine {
+        job: end.job.clone(),
+        attempt: end.attempt,
+        epoch: end.epoch,
+        started_at: end.started_at,
+        ended_at: end.ended_at,
+        class: end.outcome.class,
+        outcome: end.outcome.clone(),
+        because,
+        checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.clone()),
+    };
+    disk::append_line(&state.ledger(), &line, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use latido_protocol::{FORMAT_VERSION, Outcome, WallTime};
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_by_job_attempt_and_epoch_beside_damage_and_other_jobs() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::new(folder.path());
+        let end = |job: &str, attempt, epoch| End {
+            version: FORMAT_VERSION,
+            job: job.parse().unwrap(),
+            attempt,
+            epoch,
+            started_at: None,
+            ended_at: WallTime::from_millis(0),
+            outcome: Outcome::exited(0),
+            rusage: None,
+            progress: None,
+            recorded_by: "a test".to_owned(),
+            proof: "none".to_owned(),
+        };
+        assert_eq!(highest_epoch(&state, &"a".parse().unwrap()).unwrap(), 0);
+        append(&state, &end("a", 1, 1), "first".to_owned()).unwrap();
+        append(&state, &end("ab", 1, 9), "first".to_owned()).unwrap();
+        let torn = std::fs::read(state.ledger()).unwrap();
+        std::fs::write(state.ledger(), [&torn[..], b"{\"job\":\"a\",\"attempt\":7"].concat()).unwrap();
+        append(&state, &end("a", 2, 4), "resumed".to_owned()).unwrap();
+        assert_eq!(highest_epoch(&state, &"a".parse().unwrap()).unwrap(), 4);
+        assert!(holds(&state, &end("a", 2, 4)).unwrap());
+        assert!(!holds(&state, &end("a", 2, 5)).unwrap());
+        assert!(!holds(&state, &end("b", 1, 1)).unwrap());
+    }
+}
