@@ -1,6 +1,7 @@
 //! No space: nothing is acknowledged that is not there, and the store goes on by itself.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::support;
@@ -63,7 +64,7 @@ impl SmallDisk {
         match rustix::mount::mount("tmpfs", &place, "tmpfs", flags, options.as_c_str()) {
             Ok(()) => Some(Self { place, _directory: directory }),
             Err(error) => {
-                println!("SKIPPED: a small disk cannot be mounted here: {error}");
+                let _ = writeln!(std::io::stderr(), "SKIPPED: a small disk cannot be mounted here: {error}");
                 None
             }
         }
@@ -73,7 +74,7 @@ impl SmallDisk {
     fn exhaust(&self) -> PathBuf {
         let ballast = self.place.join("ballast");
         let mut file = fs::File::create(&ballast).unwrap();
-        while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+        while file.write_all(&[0; 4096]).is_ok() {}
         ballast
     }
 }
