@@ -1,1 +1,5 @@
+//! The integration tests: one binary, one line per suite.
 
+mod cli;
+mod faults;
+mod support;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use latido::settings::Overrides;
+use latido::settings::{Overrides, parse_limit};
 use latido_protocol::files::{Backoff, Beats, ResumeOn};
 use latido_protocol::{Limit, Progress, Span, SubjectName};
 
@@ -45,12 +45,19 @@ pub(crate) struct GlobalArgs {
     /// Read this config file
     ///
     /// Without it: $XDG_CONFIG_HOME/latido/latido.toml (~/.config/latido/latido.toml) if that exists, else the defaults.
-    #[arg(long, global = true, value_name = "FILE", env = "LATIDO_CONFIG", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "LATIDO_CONFIG",
+        hide_env_values = true,
+        help_heading = "Options of every command"
+    )]
     pub(crate) config: Option<PathBuf>,
     /// Keep jobs and records in this directory
     ///
     /// Without it: `agent.state_dir` of the config, else $XDG_STATE_HOME/latido (~/.local/state/latido).
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Options of every command")]
     pub(crate) state_dir: Option<PathBuf>,
 }
 
@@ -106,9 +113,9 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// Check, show or describe the config
     Config(ConfigArgs),
-    /// Look for what would keep latido from working on this host, and say what to do about it
+    /// Look for what would keep latido from working on this host
     ///
-    /// Ends with 1 if a check failed; warnings alone end with 0.
+    /// Each check says what to do about what it found. Ends with 1 if one failed; warnings alone end with 0.
     Doctor(DoctorArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
@@ -143,13 +150,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "D")]
     pub(crate) ttl: Option<Span>,
     /// Call it hung when its progress is not new for so long, or `none`
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
     pub(crate) hung_after: Option<Limit>,
     /// Expect the first beat within this time
     #[arg(long, value_name = "D")]
     pub(crate) start_within: Option<Span>,
     /// End an attempt after this time, or `none`
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
     pub(crate) run_for: Option<Limit>,
     /// Make at most N attempts, the first one counted
     #[arg(long, value_name = "N", value_parser = attempts_max)]
@@ -239,7 +246,7 @@ pub(crate) struct LogsArgs {
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Show this attempt [default: the latest]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = attempt_number)]
     pub(crate) attempt: Option<NonZeroU32>,
     /// Print one JSON object a line
     #[arg(long)]
@@ -487,4 +494,8 @@ fn attempts_max(text: &str) -> Result<NonZeroU32, String> {
         }),
         Err(_) => Err("not a number of attempts such as 5".to_owned()),
     }
+}
+
+fn attempt_number(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| "attempts are counted from 1".to_owned())
 }

@@ -33,7 +33,7 @@ impl Context {
     /// When no state directory can be named.
     pub(crate) fn load_or_default(global: &GlobalArgs) -> Result<Self, Failure> {
         let settings = Settings::load(global.config.as_deref()).unwrap_or_else(|error| {
-            print::warn(&format!("cannot use the config, the defaults are taken: {}", chain(&error)));
+            print::warn(&format!("cannot {error}, so the defaults are taken: {}", error.causes().join("; ")));
             Settings::default()
         });
         Self::with(settings, global)

@@ -113,7 +113,7 @@ impl SettingsError {
             }
             Self::Faults { file, .. } => {
                 format!(
-                    "mend it and run `latido config check {}`; config/latido.toml documents every key",
+                    "mend it and run `latido config check {}`; `latido config schema` describes every key",
                     file.display()
                 )
             }

@@ -196,7 +196,9 @@ fn the_shipped_config_equals_the_defaults() {
 fn the_shipped_config_shows_every_key_and_its_examples_are_sound() {
     let examples: String = SHIPPED
         .lines()
-        .map(|line| line.strip_prefix('#').filter(|rest| rest.starts_with(|c: char| !c.is_whitespace())).unwrap_or(line))
+        .map(|line| {
+            line.strip_prefix('#').filter(|rest| rest.starts_with(|c: char| !c.is_whitespace())).unwrap_or(line)
+        })
         .map(|line| format!("{line}\n"))
         .collect();
     parse(&examples).unwrap_or_else(|error| panic!("{}", error.causes().join("\n")));

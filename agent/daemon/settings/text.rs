@@ -93,7 +93,11 @@ impl Written for Span {
     const WHAT: &'static str = "a duration such as 30s, 5m or 1h30m";
 
     fn read(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|error: latido_protocol::SpanError| error.to_string())
+        let trimmed = text.trim();
+        if trimmed.starts_with('-') {
+            return Err(format!("{trimmed:?} is negative; write {}", Self::WHAT));
+        }
+        trimmed.parse().map_err(|error: latido_protocol::SpanError| error.to_string())
     }
 
     fn write(&self) -> String {
@@ -149,6 +153,14 @@ impl Written for Backoff {
     fn schema() -> Schema {
         json_schema!({ "type": "string", "pattern": "^.+[a-z]\\.\\..+[a-z]$", "examples": ["5s..5m"] })
     }
+}
+
+/// Reads a limit: a duration, or `none`. Nothing else is no limit, and no limit is never a number.
+///
+/// # Errors
+/// In words, when it is neither.
+pub fn parse_limit(text: &str) -> Result<Limit, String> {
+    Limit::read(text)
 }
 
 /// A number of bytes.
