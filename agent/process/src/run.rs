@@ -183,9 +183,10 @@ pub struct Usage {
 /// Each cause by its name. Nothing runs then.
 pub fn run(job: &Command<'_>) -> Result<Pidfd, RunError> {
     let name = job.command.first().filter(|name| !name.is_empty()).ok_or(RunError::EmptyCommand)?;
+    let zero = |_| RunError::ZeroByte { program: name.clone() };
+    CString::new(name.as_str()).map_err(zero)?;
     let directory = open_directory(job.directory)?;
     let program = find(name, job)?;
-    let zero = |_| RunError::ZeroByte { program: name.clone() };
     let image = sys::Image {
         program: c_string(program.as_os_str()).map_err(zero)?,
         arguments: job
@@ -240,6 +241,12 @@ pub fn collect_orphans(but: Option<u32>) {
             crate::start::collect(pid);
         }
     }
+}
+
+/// True when the caller, a subreaper, has children beside its job, collected or not. Without any, nothing that descends
+/// from the job lives: an orphan would have become a child. For programs of one thread.
+pub fn has_other_children(job: u32) -> bool {
+    crate::proc::children_of_caller().iter().any(|pid| *pid != job)
 }
 
 /// What the kernel counted for everything that was collected so far.

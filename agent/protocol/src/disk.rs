@@ -5,7 +5,7 @@
 //! reader looks at it. All files have mode 0600.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -251,6 +251,25 @@ pub fn for_each_line<T: DeserializeOwned>(path: &Path, mut take: impl FnMut(u64,
     Ok(())
 }
 
+/// Drops the older lines of a file of lines, so that at most `bytes` of the newest stay.
+///
+/// A line that another process appends in the same moment may be lost: it is for histories with one writer.
+///
+/// # Errors
+/// When the file system refuses; the file is as it was.
+pub fn keep_newest(path: &Path, bytes: u64) -> Result<(), WriteError> {
+    let refuse = |source| WriteError::Io { path: path.to_owned(), source };
+    let mut reader = BufReader::new(File::open(path).map_err(refuse)?);
+    let length = reader.get_ref().metadata().map_err(refuse)?.len();
+    let Some(surplus) = length.checked_sub(bytes).filter(|surplus| *surplus > 0) else { return Ok(()) };
+    reader.seek(SeekFrom::Start(surplus - 1)).map_err(refuse)?;
+    // The line that the cut falls into goes as well; one that begins at the cut stays.
+    skip_line(&mut reader).map_err(refuse)?;
+    let (temporary, mut file) = open_temporary(path).map_err(refuse)?;
+    io::copy(&mut reader, &mut file).map_err(refuse)?;
+    temporary.rename_to(path)
+}
+
 #[derive(serde::Deserialize)]
 struct VersionOnly {
     version: Option<u64>,
@@ -459,6 +478,20 @@ mod tests {
             let lines = read_lines::<serde_json::Value>(&path).unwrap();
             assert_eq!(lines, Lines { records: vec![json!({"n": 1}), json!({"n": 2})], damaged: vec![1] });
         }
+    }
+
+    #[test]
+    fn the_newest_whole_lines_are_kept() {
+        let folder = folder();
+        let path = folder.path().join("heartbeats.jsonl");
+        std::fs::write(&path, "1\n22\n333\n4444\n").unwrap();
+        for (bytes, kept) in
+            [(100, "1\n22\n333\n4444\n"), (10, "333\n4444\n"), (9, "333\n4444\n"), (8, "4444\n"), (0, "")]
+        {
+            keep_newest(&path, bytes).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), kept);
+        }
+        assert_eq!(names(folder.path()), ["heartbeats.jsonl"]);
     }
 
     // PrimeIntellect-ai/nano-rlm PR #97

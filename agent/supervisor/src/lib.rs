@@ -1,1 +1,36 @@
-//! Under construction.
+//! The supervisor of one attempt: starts the job, hears it, keeps its output, ends it when told, records the ending.
+//!
+//! It never resumes, never judges by a ttl, never talks to anything but its own two sockets, and writes nothing outside
+//! the attempt's directory but `busy.json` and one line of the ledger. It has one thread and one loop; nothing in that
+//! loop waits for a client, for the disk's space or for the job. It outlives whoever started it.
+//!
+//! # When the supervisor dies
+//!
+//! The job lives on. The lock's descriptor is inherited, so the job's lock stays held. The output pipe's *reading* end is
+//! inherited too: writing never raises SIGPIPE while any process of the job lives; once the pipe is full (1 MiB where
+//! the kernel allows it) writes wait. Whoever finds the orphan ends it or holds the job; what was in the pipe is lost.
+
+use std::process::ExitCode;
+
+mod beat;
+mod clock;
+mod control;
+mod ending;
+mod events;
+mod launch;
+mod notify;
+mod output;
+mod stop;
+
+/// Runs the supervisor of the attempt whose directory is the first argument, until the ending is recorded.
+///
+/// The lock of the job comes as standard input, and what became of the launch goes to standard output as one line.
+pub fn supervise() -> ExitCode {
+    match launch::launch() {
+        Some(supervisor) => {
+            supervisor.run();
+            ExitCode::SUCCESS
+        }
+        None => ExitCode::FAILURE,
+    }
+}

@@ -1,0 +1,287 @@
+//! What the work has said of itself: the status, and when it goes to the disk.
+
+use std::time::Duration;
+
+use latido_protocol::attempt::Beat;
+use latido_protocol::disk::{self, WriteError};
+use latido_protocol::files::{Beats, Heartbeat, JobSettings, Start, Status};
+use latido_protocol::layout::AttemptDir;
+use latido_protocol::notify::{Notification, Watchdog};
+use latido_protocol::{FORMAT_VERSION, Limit, Progress, Span};
+
+use crate::clock::{self, Now};
+
+/// How often `status.json` is replaced at most: a plain beat is on the disk within a second.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
+
+/// Between two passes while silence is measured closely: a gap of the supervisor's own is found to this precision.
+const TICK_EVERY: Duration = Duration::from_secs(10);
+
+/// Bytes of `heartbeats.jsonl` above which its older half is dropped: at a line every 5 minutes, some weeks.
+const HISTORY_MAX: u64 = 1024 * 1024;
+
+/// Why a beat was refused, as a fragment that fits after "cannot".
+pub(crate) type Refusal = String;
+
+/// The latest status and what of it is still to be written.
+pub(crate) struct Book {
+    attempt: AttemptDir,
+    status: Status,
+    beats: Beats,
+    hung_after: Limit,
+    history_every: Duration,
+    presence_every: Duration,
+    /// its own progress has been said, so hints in `STATUS=` count no more
+    says_progress: bool,
+    /// what the work said of a failure, for the outcome
+    errno: Option<i32>,
+    last_beat_at: Duration,
+    changed_at: Duration,
+    written_at: Duration,
+    history_at: Option<Duration>,
+    /// something is new since the last write
+    dirty: bool,
+    /// a checkpoint is new since the last durable write
+    checkpoint_due: bool,
+    /// grows with everything that is new, for watchers
+    revision: u64,
+}
+
+impl Book {
+    pub(crate) fn new(attempt: AttemptDir, start: &Start, settings: &JobSettings, now: Now) -> Self {
+        let status = Status {
+            version: FORMAT_VERSION,
+            job: start.job.clone(),
+            attempt: start.attempt,
+            epoch: start.epoch,
+            at: clock::wall(),
+            sequence: 0,
+            last_beat: None,
+            progress_changed: None,
+            progress: None,
+            state: None,
+            errors: 0,
+            ready: false,
+            broken: false,
+            silence_s: Span::default(),
+            still_s: Span::default(),
+            output_bytes: 0,
+            stopping: false,
+        };
+        Self {
+            attempt,
+            status,
+            beats: settings.beats,
+            hung_after: settings.hung_after,
+            history_every: settings.history_every.0,
+            // Zero would write without a pause.
+            presence_every: settings.presence_every.0.max(WRITE_EVERY),
+            says_progress: false,
+            errno: None,
+            last_beat_at: now.listening,
+            changed_at: now.listening,
+            written_at: now.monotonic,
+            history_at: None,
+            dirty: true,
+            checkpoint_due: false,
+            revision: 0,
+        }
+    }
+
+    /// Takes one beat of the work from the control socket. A new checkpoint is durable when this returns.
+    pub(crate) fn handle_beat(&mut self, beat: Beat, now: Now) -> Result<(), Refusal> {
+        beat.progress.check().map_err(|error| format!("take the beat: {error}"))?;
+        if beat.progress.fraction.is_some_and(|fraction| !(0.0..=1.0).contains(&fraction)) {
+            return Err("take the beat: its fraction is not between 0 and 1".to_owned());
+        }
+        if beat.state.as_ref().is_some_and(|state| state.len() > Progress::TEXT_MAX) {
+            return Err(format!("take the beat: its state is longer than {} bytes", Progress::TEXT_MAX));
+        }
+        if let Some(state) = beat.state {
+            self.status.state = Some(state);
+        }
+        if let Some(errors) = beat.errors {
+            self.status.errors = errors;
+        }
+        self.says_progress |= beat.progress.fraction.is_some() || beat.progress.done.is_some();
+        self.merge(beat.progress, now);
+        self.count_beat(now);
+        self.make_durable(now).map_err(|error| describe(&error))
+    }
+
+    /// Takes one datagram. A new checkpoint is durable after the next [`Book::make_durable`].
+    pub(crate) fn handle_notification(&mut self, said: Notification, now: Now) {
+        if said.epoch.is_some_and(|epoch| epoch < self.status.epoch) {
+            return;
+        }
+        let is_beat = said.is_beat();
+        self.status.ready |= said.ready;
+        match said.watchdog {
+            Some(Watchdog::Beat) => self.status.broken = false,
+            Some(Watchdog::Trigger) => self.status.broken = true,
+            None => {}
+        }
+        if said.stopping {
+            self.status.state = Some("stopping".to_owned());
+        } else if said.reloading {
+            self.status.state = Some("reloading".to_owned());
+        }
+        self.errno = said.errno.or(self.errno);
+        if let Some(hint) = said.hint.filter(|_| !self.says_progress) {
+            self.merge(hint, now);
+        }
+        if let Some(step) = said.status {
+            // A line for people: it may change although nothing moves, so it is no new progress.
+            self.status.progress.get_or_insert_default().step = Some(step);
+        }
+        self.says_progress |= said.progress.fraction.is_some();
+        self.merge(said.progress, now);
+        if is_beat {
+            self.count_beat(now);
+        }
+        self.touch();
+    }
+
+    /// Says that a stop has begun.
+    pub(crate) fn mark_stopping(&mut self) {
+        self.status.stopping = true;
+        self.touch();
+    }
+
+    /// The status as of this pass. `written`: bytes of output so far.
+    pub(crate) fn status(&mut self, now: Now, output_bytes: u64) -> &Status {
+        self.status.at = clock::wall();
+        self.status.silence_s = Span(now.listening.saturating_sub(self.last_beat_at));
+        self.status.still_s = Span(now.listening.saturating_sub(self.changed_at));
+        self.status.output_bytes = output_bytes;
+        &self.status
+    }
+
+    /// What the work said of its last error, for the outcome's reason.
+    pub(crate) fn errno(&self) -> Option<i32> {
+        self.errno
+    }
+
+    /// The last progress.
+    pub(crate) fn progress(&self) -> Option<Progress> {
+        self.status.progress.clone()
+    }
+
+    /// Grows with everything new.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// When the next write is due.
+    pub(crate) fn write_at(&self) -> Duration {
+        let (armed, recent) = (self.beats == Beats::Own || self.status.sequence > 0, self.dirty);
+        let tick = if self.beats != Beats::Presence && armed || self.hung_after != Limit::None {
+            TICK_EVERY.min(self.presence_every)
+        } else {
+            self.presence_every
+        };
+        self.written_at + if recent { WRITE_EVERY } else { tick }
+    }
+
+    /// Writes the status if it is due. What cannot be written is tried again a second later.
+    pub(crate) fn handle_timeout(&mut self, now: Now, output_bytes: u64) {
+        if now.monotonic < self.write_at() {
+            return;
+        }
+        self.status(now, output_bytes);
+        self.written_at = now.monotonic;
+        if !self.dirty {
+            // Nothing was said; watchers hear that the supervisor is there, and the bytes of output.
+            self.revision += 1;
+        }
+        if self.checkpoint_due {
+            // A failure leaves it due, and nobody was told that it is kept.
+            let _ = self.make_durable(now);
+        } else {
+            self.dirty = disk::replace_quick(&self.attempt.status(), &self.status).is_err();
+        }
+    }
+
+    /// Brings a new checkpoint to the disk; does nothing when there is none.
+    pub(crate) fn make_durable(&mut self, now: Now) -> Result<(), WriteError> {
+        if !self.checkpoint_due {
+            return Ok(());
+        }
+        let output_bytes = self.status.output_bytes;
+        self.status(now, output_bytes);
+        disk::replace(&self.attempt.status(), &self.status)?;
+        self.checkpoint_due = false;
+        self.dirty = false;
+        self.written_at = now.monotonic;
+        Ok(())
+    }
+
+    /// Writes the last status, whatever is due.
+    pub(crate) fn write_last(&mut self, now: Now, output_bytes: u64) -> Result<(), WriteError> {
+        self.status(now, output_bytes);
+        self.written_at = now.monotonic;
+        let written = disk::replace_quick(&self.attempt.status(), &self.status);
+        self.dirty = written.is_err();
+        written
+    }
+
+    fn count_beat(&mut self, now: Now) {
+        self.status.sequence += 1;
+        self.status.last_beat = Some(clock::wall());
+        self.last_beat_at = now.listening;
+        self.touch();
+        if self.history_at.is_none_or(|at| now.monotonic >= at) {
+            self.history_at = Some(now.monotonic + self.history_every);
+            self.keep_heartbeat();
+        }
+    }
+
+    fn merge(&mut self, newer: Progress, now: Now) {
+        if newer.is_empty() {
+            return;
+        }
+        let before = self.status.progress.clone().unwrap_or_default();
+        let progress = self.status.progress.get_or_insert_default();
+        progress.merge(newer);
+        if *progress == before {
+            return;
+        }
+        self.checkpoint_due |= progress.checkpoint != before.checkpoint;
+        self.changed_at = now.listening;
+        self.status.progress_changed = Some(clock::wall());
+        self.touch();
+    }
+
+    fn touch(&mut self) {
+        self.dirty = true;
+        self.revision += 1;
+    }
+
+    /// Appends the sampled line. History is no promise: on a full disk it has a hole.
+    fn keep_heartbeat(&self) {
+        let line = Heartbeat {
+            at: clock::wall(),
+            sequence: self.status.sequence,
+            progress: self.status.progress.clone(),
+            state: self.status.state.clone(),
+            errors: self.status.errors,
+        };
+        let path = self.attempt.heartbeats();
+        if path.metadata().is_ok_and(|file| file.len() > HISTORY_MAX) {
+            let _ = disk::keep_newest(&path, HISTORY_MAX / 2);
+        }
+        let _ = disk::append_line(&path, &line, false);
+    }
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

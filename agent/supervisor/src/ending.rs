@@ -1,0 +1,195 @@
+//! What the ending was, and its record.
+
+use std::time::Duration;
+
+use latido_process::lock;
+use latido_process::run::{self, Ending};
+use latido_protocol::attempt::StopReason;
+use latido_protocol::disk::{self, ReadError, WriteError};
+use latido_protocol::files::{End, Identity, LedgerLine, Rusage, Start};
+use latido_protocol::layout::AttemptDir;
+use latido_protocol::{Class, FORMAT_VERSION, Limit, Outcome, Progress, Span};
+
+use crate::clock;
+use crate::stop::{self, Order};
+
+/// Why an ending is not yet on the disk.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecordError {
+    #[error("record the ending")]
+    Write { source: WriteError },
+    #[error("look for the ending in the ledger")]
+    Ledger { source: ReadError },
+    #[error("find the state directory of the attempt")]
+    Layout,
+}
+
+/// Judges what happened, from how the first process ended and who had ordered its end.
+pub(crate) fn judge(ending: Ending, order: Option<&Order>, errno: Option<i32>) -> Outcome {
+    let mut outcome = match ending {
+        Ending::Exited(code) => Outcome::exited(code),
+        Ending::Signaled(signal) => Outcome::signaled(signal, &stop::signal_name(signal)),
+    };
+    if let Some(errno) = errno.filter(|_| outcome.class == Class::Failed) {
+        let meaning = std::io::Error::from_raw_os_error(errno);
+        outcome.detail.push_str(&format!("; it had said: {meaning}"));
+    }
+    let how = match ending {
+        Ending::Exited(code) => format!("exit status {code}"),
+        Ending::Signaled(signal) => stop::signal_name(signal),
+    };
+    let (class, why) = match order {
+        None => return outcome,
+        Some(Order::Request(StopReason::Commanded, by)) => return outcome.by_order(format!("stopped by {by}; {how}")),
+        Some(Order::Request(StopReason::Limit, by)) => (Class::Limit, format!("limit reached, ended by {by}")),
+        Some(Order::Request(StopReason::Stale, by)) => (Class::Lost, format!("stale, ended by {by}")),
+        Some(Order::Request(StopReason::Hung, by)) => (Class::Lost, format!("hung, ended by {by}")),
+        Some(Order::Request(StopReason::Superseded, by)) => (Class::Lost, format!("superseded, ended by {by}")),
+        Some(Order::RunFor(limit)) => (Class::Limit, format!("run_for of {} is over", Limit::After(*limit))),
+        Some(Order::Outside) => (Class::Lost, "SIGTERM to the supervisor from outside".to_owned()),
+    };
+    outcome.class = class;
+    outcome.detail = format!("{why}; {how}");
+    outcome
+}
+
+/// What there is to record beside the outcome.
+pub(crate) struct Facts {
+    pub(crate) outcome: Outcome,
+    pub(crate) progress: Option<Progress>,
+    pub(crate) survivors: Vec<Identity>,
+    /// bytes of output that the log could not take
+    pub(crate) dropped: u64,
+    /// true when the process ran and was collected
+    pub(crate) ran: bool,
+}
+
+/// Makes the record. Everything of the attempt has to be collected before.
+pub(crate) fn compose(attempt: &AttemptDir, start: &Start, facts: Facts) -> End {
+    let proof = prove(attempt, start, &facts);
+    let usage = run::usage_of_collected();
+    End {
+        version: FORMAT_VERSION,
+        job: start.job.clone(),
+        attempt: start.attempt,
+        epoch: start.epoch,
+        started_at: start.started_at,
+        ended_at: clock::wall(),
+        outcome: facts.outcome,
+        rusage: facts.ran.then(|| Rusage {
+            user_s: whole_micros(usage.user),
+            system_s: whole_micros(usage.system),
+            max_rss_kib: usage.max_rss_kib,
+        }),
+        progress: facts.progress,
+        recorded_by: "supervisor".to_owned(),
+        proof,
+    }
+}
+
+/// Writes the record, then the ledger's line, then takes `busy.json` and the sockets away. It may be called again after
+/// an error: what is done is not done twice.
+pub(crate) fn record(attempt: &AttemptDir, start: &Start, end: &End) -> Result<(), RecordError> {
+    let job = attempt.job().ok_or(RecordError::Layout)?;
+    let state = job.path().parent().and_then(|jobs| jobs.parent()).ok_or(RecordError::Layout)?;
+    match disk::create(&attempt.end(), end) {
+        // What has ended never changes: whoever recorded it before was right, and it may have been this very call.
+        Ok(()) | Err(WriteError::Exists { .. }) => {}
+        Err(source) => return Err(RecordError::Write { source }),
+    }
+    append_once(&latido_protocol::layout::StateDir::new(state).ledger(), start, end)?;
+    // An index of what is recorded above; whoever finds it later checks it.
+    let _ = std::fs::remove_file(job.busy());
+    for socket in ["control", "notify"] {
+        let _ = std::fs::remove_file(start.sockets.join(socket));
+    }
+    let _ = std::fs::remove_dir(&start.sockets);
+    Ok(())
+}
+
+/// The supervisor holds the job's lock, so it is the one writer for this job; the check is for a crash between the two
+/// files.
+fn append_once(ledger: &std::path::Path, start: &Start, end: &End) -> Result<(), RecordError> {
+    let mut present = false;
+    disk::for_each_line::<LedgerLine>(ledger, |_, line| {
+        present |= line
+            .is_some_and(|line| line.job == start.job && line.attempt == start.attempt && line.epoch == start.epoch);
+    })
+    .map_err(|source| RecordError::Ledger { source })?;
+    if present {
+        return Ok(());
+    }
+    let line = LedgerLine {
+        job: end.job.clone(),
+        attempt: end.attempt,
+        epoch: end.epoch,
+        started_at: end.started_at,
+        ended_at: end.ended_at,
+        class: end.outcome.class,
+        outcome: end.outcome.clone(),
+        because: start.because.clone(),
+        checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.clone()),
+    };
+    disk::append_line(ledger, &line, true).map_err(|source| RecordError::Write { source })
+}
+
+fn prove(attempt: &AttemptDir, start: &Start, facts: &Facts) -> String {
+    let mut proof = match (&start.process, facts.ran) {
+        (Some(process), true) => {
+            format!("process {} (start time {}) collected by its supervisor", process.pid, process.start_time)
+        }
+        (Some(_), false) | (None, _) => "nothing was started".to_owned(),
+    };
+    if !facts.survivors.is_empty() {
+        proof.push_str(&format!("; still there after SIGKILL: {}", stop::list(&facts.survivors)));
+    } else if facts.ran {
+        proof.push_str("; no process of the attempt is left in its group, session, descent or mark");
+    }
+    let own = std::process::id();
+    let lock = attempt.job().map(|job| job.lock());
+    let others: Vec<_> = match lock.filter(|_| !facts.survivors.is_empty()) {
+        Some(lock) => lock::holders(&lock).into_iter().filter(|pid| *pid != own).map(|pid| pid.to_string()).collect(),
+        None => Vec::new(),
+    };
+    if others.is_empty() {
+        proof.push_str("; the job's lock is held by the supervisor, which ends with this record");
+    } else {
+        proof.push_str(&format!("; the job's lock is also held by {}", others.join(", ")));
+    }
+    if facts.dropped > 0 {
+        proof.push_str(&format!("; {} bytes of output were lost, the log could not be written", facts.dropped));
+    }
+    proof
+}
+
+fn whole_micros(duration: Duration) -> Span {
+    Span(Duration::from_micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_decides_the_class_and_the_ending_stays() {
+        let by = || "a test".to_owned();
+        let killed = Ending::Signaled(9);
+        let cases = [
+            (None, Class::Lost),
+            (Some(Order::Request(StopReason::Commanded, by())), Class::Stopped),
+            (Some(Order::Request(StopReason::Limit, by())), Class::Limit),
+            (Some(Order::Request(StopReason::Stale, by())), Class::Lost),
+            (Some(Order::Request(StopReason::Hung, by())), Class::Lost),
+            (Some(Order::Request(StopReason::Superseded, by())), Class::Lost),
+            (Some(Order::RunFor(Duration::from_secs(60))), Class::Limit),
+            (Some(Order::Outside), Class::Lost),
+        ];
+        for (order, class) in cases {
+            let outcome = judge(killed, order.as_ref(), None);
+            assert_eq!((outcome.class, outcome.signal), (class, Some(9)), "{order:?}");
+            let ended = judge(Ending::Exited(0), order.as_ref(), None);
+            assert_eq!(ended.class, if order.is_some() { class } else { Class::Completed }, "{order:?}");
+        }
+        assert!(judge(Ending::Exited(1), None, Some(2)).detail.contains("No such file"));
+    }
+}

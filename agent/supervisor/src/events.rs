@@ -1,0 +1,419 @@
+//! The loop: one `poll` over everything that can happen, then one pass over what did.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use latido_process::lock::Lock;
+use latido_process::run::{self, Ending};
+use latido_process::signals::Signals;
+use latido_process::tree::Tree;
+use latido_process::{Pidfd, Signal};
+use latido_protocol::Limit;
+use latido_protocol::attempt::{Advice, Answer, Beat, Request, StopReason};
+use latido_protocol::disk;
+use latido_protocol::files::{End, Start, Wanted};
+use latido_protocol::layout::{AttemptDir, JobDir};
+use rustix::event::{PollFd, PollFlags};
+use rustix::time::Timespec;
+
+use crate::beat::Book;
+use crate::clock::{Clock, Now};
+use crate::control::{Control, Said};
+use crate::ending::{self, Facts};
+use crate::notify::NotifySocket;
+use crate::output::{Drained, Output};
+use crate::stop::{self, LEFTOVER_GRACE, Order, Sequence};
+
+/// After the job's end its pipe is read until no byte has come for this long, if somebody holds it open.
+const QUIET_FOR: Duration = Duration::from_millis(200);
+
+/// And for this long at most, however much comes: the ending is worth more than the output of a stranger.
+const DRAIN_FOR: Duration = Duration::from_secs(2);
+
+/// Between two tries to record the ending on a disk that is full or away.
+const RECORD_EVERY: Duration = Duration::from_secs(1);
+
+/// The longest sleep. Every pass is a tick of the clock that finds gaps.
+const SLEEP_MAX: Duration = Duration::from_secs(3600);
+
+/// What a supervisor is made of.
+pub(crate) struct Parts {
+    pub(crate) attempt: AttemptDir,
+    pub(crate) job_dir: JobDir,
+    pub(crate) start: Start,
+    pub(crate) grace: Duration,
+    pub(crate) run_for: Limit,
+    /// held by keeping it
+    pub(crate) lock: Lock,
+    pub(crate) signals: Signals,
+    pub(crate) token: String,
+    pub(crate) control: Control,
+    pub(crate) notify: NotifySocket,
+    pub(crate) clock: Clock,
+    pub(crate) book: Book,
+    pub(crate) output: Output,
+    pub(crate) child: Pidfd,
+}
+
+/// Where the attempt is.
+enum Phase {
+    Running,
+    /// The first process has ended: its pipe is drained, what it left is ended.
+    Ending {
+        how: Ending,
+        drain: Drain,
+    },
+    /// The record could not be written yet.
+    Recording {
+        end: Box<End>,
+        try_at: Duration,
+    },
+    Done,
+}
+
+/// How long the pipe is still read.
+struct Drain {
+    closed: bool,
+    quiet_at: Duration,
+    until: Duration,
+}
+
+impl Drain {
+    fn is_over(&self, now: Duration) -> bool {
+        self.closed || now >= self.quiet_at.min(self.until)
+    }
+}
+
+/// The supervisor of one attempt.
+pub(crate) struct Supervisor {
+    parts: Parts,
+    phase: Phase,
+    /// who ordered the end, before the first process had ended
+    order: Option<Order>,
+    sequence: Option<Sequence>,
+    run_until: Option<Duration>,
+}
+
+/// What a `poll` found.
+#[derive(Default)]
+struct Ready {
+    signals: bool,
+    child: bool,
+    output: bool,
+    notify: bool,
+    listener: bool,
+    /// indexes into the clients, the newest first, so that an index stays true while others are dropped
+    clients: Vec<usize>,
+}
+
+impl Supervisor {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let now = parts.clock.now();
+        let run_until = parts.run_for.duration().map(|limit| now.listening.saturating_add(limit));
+        Self { parts, phase: Phase::Running, order: None, sequence: None, run_until }
+    }
+
+    /// Runs until the ending is recorded.
+    pub(crate) fn run(mut self) {
+        while !matches!(self.phase, Phase::Done) {
+            let sleep = self.poll_timeout();
+            let ready = self.wait(sleep);
+            let now = self.parts.clock.pass(sleep);
+            self.handle_ready(&ready, now);
+            self.handle_timeout(now);
+            self.parts.control.flush();
+        }
+    }
+
+    /// How long nothing is due.
+    fn poll_timeout(&self) -> Duration {
+        let now = self.parts.clock.now();
+        let mut at = vec![self.parts.book.write_at()];
+        at.extend(self.parts.control.push_at(self.parts.book.revision()));
+        at.extend(self.sequence.as_ref().map(Sequence::poll_timeout));
+        // On the listening time line, seen from here: a gap only makes this pass an early one.
+        let until = self.run_until.filter(|_| matches!(self.phase, Phase::Running) && self.order.is_none());
+        at.extend(until.map(|until| now.monotonic + until.saturating_sub(now.listening).min(SLEEP_MAX)));
+        match &self.phase {
+            Phase::Running | Phase::Done => {}
+            Phase::Ending { drain, .. } => at.extend((!drain.closed).then(|| drain.quiet_at.min(drain.until))),
+            Phase::Recording { try_at, .. } => at.push(*try_at),
+        }
+        let next = at.into_iter().min().unwrap_or(now.monotonic);
+        next.saturating_sub(now.monotonic).min(SLEEP_MAX)
+    }
+
+    fn wait(&self, sleep: Duration) -> Ready {
+        /// Entries before the clients: signals, notify, listener.
+        const FIXED: usize = 3;
+
+        let parts = &self.parts;
+        let runs = matches!(self.phase, Phase::Running);
+        let mut fds = vec![
+            PollFd::new(&parts.signals, PollFlags::IN),
+            PollFd::new(&parts.notify, PollFlags::IN),
+            PollFd::from_borrowed_fd(parts.control.listener(), PollFlags::IN),
+        ];
+        for client in parts.control.clients() {
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, client.is_heard());
+            events.set(PollFlags::OUT, client.has_unsent());
+            fds.push(PollFd::from_borrowed_fd(client.as_fd(), events));
+        }
+        let pipe = parts.output.pipe();
+        fds.extend(pipe.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        // An end is told once; after that the descriptor would be ready for ever.
+        fds.extend(runs.then(|| PollFd::new(&parts.child, PollFlags::IN)));
+        let timeout = Timespec {
+            tv_sec: i64::try_from(sleep.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: sleep.subsec_nanos().into(),
+        };
+        // An error (EINTR, ENOMEM) is an early pass in which nothing is ready.
+        if rustix::event::poll(&mut fds, Some(&timeout)).is_err() {
+            return Ready::default();
+        }
+        let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        let count = parts.control.clients().len();
+        Ready {
+            signals: is_ready(&fds[0]),
+            notify: is_ready(&fds[1]),
+            listener: is_ready(&fds[2]),
+            clients: (0..count).rev().filter(|index| is_ready(&fds[FIXED + index])).collect(),
+            output: pipe.is_some() && fds.get(FIXED + count).is_some_and(is_ready),
+            child: runs && fds.last().is_some_and(is_ready),
+        }
+    }
+
+    fn handle_ready(&mut self, ready: &Ready, now: Now) {
+        // Beats first: they are heard before anything is judged or pushed.
+        if ready.notify {
+            self.parts.notify.drain(&mut self.parts.book, now);
+        }
+        for index in &ready.clients {
+            for said in self.parts.control.read(*index, now.monotonic) {
+                self.handle_said(*index, said, now);
+            }
+        }
+        if ready.listener {
+            self.parts.control.accept(now.monotonic);
+        }
+        if ready.output {
+            self.drain_output(now);
+        }
+        if ready.signals {
+            self.handle_signals(now);
+        }
+        if ready.child
+            && let Some(how) = run::ending(&self.parts.child)
+        {
+            self.handle_end(how, now);
+        }
+    }
+
+    fn handle_said(&mut self, index: usize, said: Said, now: Now) {
+        let answer = match said {
+            Said::Rubbish(message) => Answer::Error { message },
+            Said::Request(Request::Beat(beat)) => self.handle_beat(beat, now),
+            Said::Request(Request::Fence { token, epoch }) => self.handle_fence(token.as_deref(), epoch),
+            Said::Request(Request::Stop { grace, force, because, by }) => {
+                let grace = if force { Duration::ZERO } else { grace.map_or(self.parts.grace, |grace| grace.0) };
+                self.stop(Order::Request(because, by), grace, now);
+                Answer::Stopping
+            }
+            Said::Request(Request::Status) => self.status(now),
+            Said::Request(Request::Watch) => {
+                self.parts.control.watch(index);
+                return;
+            }
+        };
+        self.parts.control.answer(index, &answer);
+    }
+
+    fn handle_beat(&mut self, beat: Beat, now: Now) -> Answer {
+        let (attempt, epoch) = (self.parts.start.attempt, self.parts.start.epoch);
+        if beat.epoch.is_some_and(|of| of < epoch) || beat.attempt.is_some_and(|of| of < attempt) {
+            return Answer::Advice { advice: Advice::Superseded };
+        }
+        if let Some(message) = self.refuse(beat.token.as_deref(), beat.epoch, beat.attempt) {
+            return Answer::Error { message };
+        }
+        match self.parts.book.handle_beat(beat, now) {
+            Ok(()) => Answer::Advice { advice: self.advice() },
+            Err(message) => Answer::Error { message },
+        }
+    }
+
+    fn handle_fence(&self, token: Option<&str>, epoch: u64) -> Answer {
+        if epoch < self.parts.start.epoch {
+            return Answer::Advice { advice: Advice::Superseded };
+        }
+        if let Some(message) = self.refuse(token, Some(epoch), None) {
+            return Answer::Error { message };
+        }
+        match disk::read::<Wanted>(&self.parts.job_dir.wanted()) {
+            Ok(Some(wanted)) if wanted.epoch > self.parts.start.epoch => Answer::Advice { advice: Advice::Superseded },
+            // Without the file nobody has taken a higher epoch; with a damaged one the held lock still says so.
+            Ok(_) | Err(_) => Answer::Advice { advice: self.advice() },
+        }
+    }
+
+    /// Why a sender is not of this attempt.
+    fn refuse(&self, token: Option<&str>, epoch: Option<u64>, attempt: Option<u32>) -> Option<String> {
+        let start = &self.parts.start;
+        if token.is_some_and(|token| token != self.parts.token) {
+            Some("act for this attempt: the token is another's".to_owned())
+        } else if epoch.is_some_and(|epoch| epoch != start.epoch) || attempt.is_some_and(|of| of != start.attempt) {
+            Some(format!("act for this attempt: it is attempt {}, epoch {}", start.attempt, start.epoch))
+        } else {
+            None
+        }
+    }
+
+    fn advice(&self) -> Advice {
+        match &self.order {
+            None => Advice::GoOn,
+            Some(Order::Request(StopReason::Superseded, _)) => Advice::Superseded,
+            Some(Order::Request(
+                StopReason::Commanded | StopReason::Stale | StopReason::Hung | StopReason::Limit,
+                _,
+            )) => Advice::Stop,
+            Some(Order::RunFor(_) | Order::Outside) => Advice::Stop,
+        }
+    }
+
+    fn status(&mut self, now: Now) -> Answer {
+        let bytes = self.parts.output.bytes();
+        Answer::Status { status: Box::new(self.parts.book.status(now, bytes).clone()) }
+    }
+
+    /// Begins the stop sequence, or hurries the one that runs.
+    fn stop(&mut self, order: Order, grace: Duration, now: Now) {
+        match self.phase {
+            Phase::Running => {
+                self.order = Some(match self.order.take() {
+                    Some(first) => stop::stronger(first, order),
+                    None => order,
+                });
+                self.parts.book.mark_stopping();
+            }
+            // It has ended by itself: only what it left is still to be ended.
+            Phase::Ending { .. } => {}
+            Phase::Recording { .. } | Phase::Done => return,
+        }
+        self.clear(grace, now);
+    }
+
+    fn clear(&mut self, grace: Duration, now: Now) {
+        if let Some(sequence) = &mut self.sequence {
+            sequence.hurry(grace, now.monotonic);
+            return;
+        }
+        let tree = Tree {
+            attempt_dir: self.parts.attempt.path().to_owned(),
+            process: self.parts.start.process.clone(),
+            supervisor: self.parts.start.supervisor.clone(),
+        };
+        let leader = self.parts.child.identity().clone();
+        self.sequence = Some(Sequence::begin(tree, leader, grace, now.monotonic));
+    }
+
+    fn handle_signals(&mut self, now: Now) {
+        while let Some(signal) = self.parts.signals.next() {
+            if signal == Signal::TERM {
+                self.stop(Order::Outside, self.parts.grace, now);
+            } else {
+                // The first process stays uncollected until the end: its pid is the group's number.
+                run::collect_orphans(Some(self.parts.child.identity().pid));
+                if let Some(sequence) = &mut self.sequence {
+                    sequence.handle_child(now.monotonic);
+                }
+            }
+        }
+    }
+
+    fn drain_output(&mut self, now: Now) {
+        let drained = self.parts.output.drain();
+        if let Phase::Ending { drain, .. } = &mut self.phase {
+            match drained {
+                Drained::Some => drain.quiet_at = now.monotonic + QUIET_FOR,
+                Drained::Nothing => {}
+                Drained::Closed => drain.closed = true,
+            }
+        }
+    }
+
+    /// The first process has ended.
+    fn handle_end(&mut self, how: Ending, now: Now) {
+        let drain = Drain {
+            closed: self.parts.output.pipe().is_none(),
+            quiet_at: now.monotonic + QUIET_FOR,
+            until: now.monotonic + DRAIN_FOR,
+        };
+        self.phase = Phase::Ending { how, drain };
+        match &mut self.sequence {
+            // A stop runs: its own grace holds for the rest as well.
+            Some(sequence) => {
+                sequence.handle_child(now.monotonic);
+                sequence.handle_timeout(now.monotonic);
+            }
+            None => self.clear(LEFTOVER_GRACE, now),
+        }
+        self.drain_output(now);
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        let is_over = self.run_until.is_some_and(|until| now.listening >= until);
+        if is_over && matches!(self.phase, Phase::Running) && self.order.is_none() {
+            let limit = self.parts.run_for.duration().unwrap_or_default();
+            self.stop(Order::RunFor(limit), self.parts.grace, now);
+        }
+        if let Some(sequence) = &mut self.sequence {
+            sequence.handle_timeout(now.monotonic);
+        }
+        self.advance(now);
+        let bytes = self.parts.output.bytes();
+        self.parts.book.handle_timeout(now, bytes);
+        self.parts.notify.release(&mut self.parts.book, now);
+        let revision = self.parts.book.revision();
+        if self.parts.control.push_at(revision).is_some_and(|at| at <= now.monotonic) {
+            let status = self.status(now);
+            self.parts.control.push(now.monotonic, revision, &status);
+        }
+    }
+
+    /// Goes from the ending to its record.
+    fn advance(&mut self, now: Now) {
+        if let Phase::Ending { how, drain } = &self.phase {
+            let survivors = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic));
+            let Some(survivors) = survivors.filter(|_| drain.is_over(now.monotonic)) else { return };
+            let end = Box::new(self.compose(*how, survivors, now));
+            self.phase = Phase::Recording { end, try_at: now.monotonic };
+        }
+        if let Phase::Recording { end, try_at } = &mut self.phase
+            && now.monotonic >= *try_at
+        {
+            match ending::record(&self.parts.attempt, &self.parts.start, end) {
+                Ok(()) => self.phase = Phase::Done,
+                // What was to be told stays here, and the lock with it, until the disk takes it.
+                Err(_) => *try_at = now.monotonic + RECORD_EVERY,
+            }
+        }
+    }
+
+    fn compose(&mut self, how: Ending, survivors: Vec<latido_protocol::files::Identity>, now: Now) -> End {
+        // The last words: datagrams that were sent before the end are heard.
+        self.parts.notify.drain(&mut self.parts.book, now);
+        let _ = self.parts.book.write_last(now, self.parts.output.bytes());
+        // The group is empty, so its number may go: nothing is signalled after this.
+        run::collect_orphans(None);
+        let facts = Facts {
+            outcome: ending::judge(how, self.order.as_ref(), self.parts.book.errno()),
+            progress: self.parts.book.progress(),
+            survivors,
+            dropped: self.parts.output.dropped(),
+            ran: true,
+        };
+        debug_assert!(rustix::fs::fstat(self.parts.lock.as_fd()).is_ok(), "the lock is held until the end");
+        ending::compose(&self.parts.attempt, &self.parts.start, facts)
+    }
+}

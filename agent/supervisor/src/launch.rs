@@ -1,0 +1,296 @@
+//! From the starter's hands to a running job: what is written, in which order, before anything runs.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use latido_process::identity::{self, IdentityError};
+use latido_process::lock::{Lock, LockError};
+use latido_process::run::{self, RunError};
+use latido_process::signals::{self, Signals, SignalsError};
+use latido_process::start::{self, SUPERVISES};
+use latido_process::{Pidfd, Signal};
+use latido_protocol::attempt::Report;
+use latido_protocol::disk::{self, ReadError, WriteError};
+use latido_protocol::files::{Beats, Busy, JobFile, Start};
+use latido_protocol::layout::{AttemptDir, JobDir};
+use latido_protocol::{FORMAT_VERSION, Outcome};
+use rustix::fs::Mode;
+use rustix::pipe::PipeFlags;
+
+use crate::beat::{Book, describe};
+use crate::clock::{self, Clock};
+use crate::control::Control;
+use crate::ending::{self, Facts, RecordError};
+use crate::events::{Parts, Supervisor};
+use crate::notify::NotifySocket;
+use crate::output::Output;
+
+/// Bytes that the output pipe holds: what a job may print after its supervisor died before its writes wait, and the most
+/// that the kernel gives an ordinary user.
+const PIPE_SIZE: usize = 1024 * 1024;
+
+/// Random bytes of the attempt's token.
+const TOKEN_BYTES: usize = 16;
+
+/// Why the supervisor could not do its own work. Nothing was started.
+#[derive(Debug, thiserror::Error)]
+enum RefuseError {
+    #[error("find out which attempt: give its directory as the one argument")]
+    Argument,
+    #[error("find the job of {attempt}")]
+    Layout { attempt: PathBuf },
+    #[error("start: {path} is missing")]
+    Missing { path: PathBuf },
+    #[error("read what the starter wrote")]
+    Read { source: ReadError },
+    #[error("write down the start")]
+    Write { source: WriteError },
+    #[error("check the job's lock")]
+    Lock { source: LockError },
+    #[error("start: the descriptor that was handed over does not hold {path}")]
+    NotLocked { path: PathBuf },
+    #[error("start: {path} says that the attempt has a supervisor")]
+    Repeated { path: PathBuf },
+    #[error("identify itself")]
+    Identity { source: IdentityError },
+    #[error("set up signals")]
+    Signals { source: SignalsError },
+    #[error("make {what}")]
+    System { what: &'static str, source: io::Error },
+    #[error("make the sockets in {folder}")]
+    Sockets { folder: PathBuf, source: io::Error },
+    #[error("use {folder} for sockets: it is not a folder of this user's own with mode 0700")]
+    Folder { folder: PathBuf },
+    #[error("record that the job could not be launched")]
+    Record { source: RecordError },
+}
+
+/// Launches the job and reports it. `None`: it was reported that nothing runs.
+pub(crate) fn launch() -> Option<Supervisor> {
+    let inherited = start::inherit().ok()?;
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).bits();
+    let (report, supervisor) = match Launch::prepare(inherited.lock, umask).and_then(Launch::go) {
+        Ok(Launched::Runs { pid, supervisor }) => (Report::Started { pid }, Some(*supervisor)),
+        Ok(Launched::Failed { detail }) => (Report::LaunchFailed { detail }, None),
+        Err(error) => (Report::Refused { detail: format!("cannot {}", describe(&error)) }, None),
+    };
+    tell(inherited.report, &report);
+    supervisor
+}
+
+/// A starter that is gone does not hear it, and what it would have heard is on the disk.
+fn tell(mut pipe: File, report: &Report) {
+    if let Ok(mut line) = serde_json::to_vec(report) {
+        line.push(b'\n');
+        let _ = pipe.write_all(&line);
+    }
+}
+
+enum Launched {
+    Runs { pid: u32, supervisor: Box<Supervisor> },
+    Failed { detail: String },
+}
+
+/// All that is ready before the job runs.
+struct Launch {
+    attempt: AttemptDir,
+    job_dir: JobDir,
+    job: JobFile,
+    start: Start,
+    lock: Lock,
+    signals: Signals,
+    umask: u32,
+    token: String,
+    control: Control,
+    notify: NotifySocket,
+}
+
+impl Launch {
+    fn prepare(lock: OwnedFd, umask: u32) -> Result<Self, RefuseError> {
+        let attempt = AttemptDir::new(std::env::args_os().nth(1).ok_or(RefuseError::Argument)?);
+        let job_dir = attempt.job().ok_or_else(|| RefuseError::Layout { attempt: attempt.path().to_owned() })?;
+        let job: JobFile = read(&job_dir.job())?;
+        let mut start: Start = read(&attempt.start())?;
+        if start.supervisor.is_some() {
+            return Err(RefuseError::Repeated { path: attempt.start() });
+        }
+        let lock = Lock::inherited(lock, &job_dir.lock())
+            .map_err(|source| RefuseError::Lock { source })?
+            .ok_or_else(|| RefuseError::NotLocked { path: job_dir.lock() })?;
+        let signals = leave_the_starter()?;
+        let (control, notify) = bind(&start.sockets)?;
+        let token = token()?;
+
+        let own = identity::own().map_err(|source| RefuseError::Identity { source })?;
+        start.supervisor = Some(own.clone());
+        disk::replace(&attempt.start(), &start).map_err(|source| RefuseError::Write { source })?;
+        let busy = Busy { version: FORMAT_VERSION, attempt: start.attempt, epoch: start.epoch, supervisor: own };
+        disk::replace(&job_dir.busy(), &busy).map_err(|source| RefuseError::Write { source })?;
+        Ok(Self { attempt, job_dir, job, start, lock, signals, umask, token, control, notify })
+    }
+
+    /// Runs the job. Who reads `Started` finds it on the disk.
+    fn go(mut self) -> Result<Launched, RefuseError> {
+        let (pipe, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
+            .map_err(|source| RefuseError::System { what: "the output pipe", source: source.into() })?;
+        // Beyond an administrator's limit the pipe keeps its usual 64 KiB.
+        let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_SIZE);
+        let child = match self.run(&pipe, &write) {
+            Ok(child) => child,
+            Err(error) => return self.fail(&error),
+        };
+        drop(write);
+        // Non-blocking belongs to this end alone: a pipe's two ends are two descriptions.
+        let set = rustix::fs::fcntl_setfl(&pipe, rustix::fs::OFlags::NONBLOCK);
+        self.start.process = Some(child.identity().clone());
+        self.start.started_at = Some(clock::wall());
+        let written = disk::replace(&self.attempt.start(), &self.start);
+        if let Err(source) = written {
+            kill(&child);
+            let _ = std::fs::remove_file(self.job_dir.busy());
+            return Err(RefuseError::Write { source });
+        }
+        if let Err(source) = set {
+            kill(&child);
+            let _ = std::fs::remove_file(self.job_dir.busy());
+            return Err(RefuseError::System { what: "the output pipe non-blocking", source: source.into() });
+        }
+        let clock = Clock::start();
+        let mut book = Book::new(self.attempt.clone(), &self.start, &self.job.settings, clock.now());
+        // Tried again within a second by the loop.
+        let _ = book.write_last(clock.now(), 0);
+        let output = Output::new(pipe, self.attempt.output(), self.job.settings.log);
+        let pid = child.identity().pid;
+        let supervisor = Supervisor::new(Parts {
+            attempt: self.attempt,
+            job_dir: self.job_dir,
+            start: self.start,
+            grace: self.job.settings.grace.0,
+            run_for: self.job.settings.run_for,
+            lock: self.lock,
+            signals: self.signals,
+            token: self.token,
+            control: self.control,
+            notify: self.notify,
+            clock,
+            book,
+            output,
+            child,
+        });
+        Ok(Launched::Runs { pid, supervisor: Box::new(supervisor) })
+    }
+
+    fn run(&self, read: &OwnedFd, write: &OwnedFd) -> Result<Pidfd, RunError> {
+        run::run(&run::Command {
+            command: &self.start.command,
+            directory: &self.start.directory,
+            environment: &self.environment(),
+            output: write.as_fd(),
+            keep: &[self.lock.as_fd(), read.as_fd()],
+            umask: self.umask,
+        })
+    }
+
+    /// The supervisor's own, then the job's, then the attempt's.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let mut set = |name: &str, value: OsString| {
+            variables.retain(|(known, _)| known != name);
+            variables.push((name.into(), value));
+        };
+        set("PWD", self.start.directory.clone().into());
+        for (name, value) in &self.job.environment {
+            set(name, value.into());
+        }
+        set("LATIDO_JOB", self.start.job.as_str().into());
+        set("LATIDO_ATTEMPT", self.start.attempt.to_string().into());
+        set("LATIDO_EPOCH", self.start.epoch.to_string().into());
+        set("LATIDO_SOCKET", self.start.sockets.join("control").into());
+        set("LATIDO_TOKEN", self.token.clone().into());
+        set("LATIDO_CHECKPOINT", self.start.checkpoint.clone().into());
+        set("LATIDO_DIR", self.attempt.path().into());
+        set("NOTIFY_SOCKET", self.start.sockets.join("notify").into());
+        if self.job.settings.beats != Beats::Presence {
+            set("WATCHDOG_USEC", self.job.settings.ttl.0.as_micros().to_string().into());
+        }
+        // No WATCHDOG_PID: it would silence every program that is started by a shell (systemd/systemd#25961).
+        let unwanted = |name: &OsString| {
+            name == SUPERVISES
+                || name == "WATCHDOG_PID"
+                || name == "WATCHDOG_USEC" && self.job.settings.beats == Beats::Presence
+        };
+        variables.retain(|(name, _)| !unwanted(name));
+        variables
+    }
+
+    /// Records that the job never ran.
+    fn fail(self, error: &RunError) -> Result<Launched, RefuseError> {
+        let detail = format!("cannot {}", describe(error));
+        let outcome = Outcome::launch_failed(detail.clone());
+        let facts = Facts { outcome, progress: None, survivors: Vec::new(), dropped: 0, ran: false };
+        let end = ending::compose(&self.attempt, &self.start, facts);
+        ending::record(&self.attempt, &self.start, &end).map_err(|source| RefuseError::Record { source })?;
+        Ok(Launched::Failed { detail })
+    }
+}
+
+/// Our own child, not yet collected: its group cannot be another one.
+fn kill(child: &Pidfd) {
+    if let Some(group) = i32::try_from(child.identity().pid).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// Makes this process independent of who started it: session, directory, signals.
+fn leave_the_starter() -> Result<Signals, RefuseError> {
+    let system = |what| move |source: rustix::io::Errno| RefuseError::System { what, source: source.into() };
+    let signals = |source| RefuseError::Signals { source };
+    // EPERM: it leads a group of its own already, which is as good.
+    let _ = rustix::process::setsid();
+    rustix::process::chdir("/").map_err(system("the root directory its own"))?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(system("itself the parent of orphans"))?;
+    signals::ignore(Signal::HUP).map_err(signals)?;
+    signals::ignore(Signal::INT).map_err(signals)?;
+    Signals::listen(&[Signal::TERM, Signal::CHILD]).map_err(signals)
+}
+
+fn bind(folder: &Path) -> Result<(Control, NotifySocket), RefuseError> {
+    let refuse = |source| RefuseError::Sockets { folder: folder.to_owned(), source };
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refuse)?;
+    let found = folder.symlink_metadata().map_err(refuse)?;
+    let own = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
+    if !(found.is_dir() && own) {
+        return Err(RefuseError::Folder { folder: folder.to_owned() });
+    }
+    let (control, notify) = (folder.join("control"), folder.join("notify"));
+    for stale in [&control, &notify] {
+        match std::fs::remove_file(stale) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refuse(error)),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let bound = (Control::bind(&control).map_err(refuse)?, NotifySocket::bind(&notify).map_err(refuse)?);
+    for socket in [&control, &notify] {
+        rustix::fs::chmod(socket, Mode::RUSR | Mode::WUSR).map_err(|source| refuse(source.into()))?;
+    }
+    Ok(bound)
+}
+
+fn token() -> Result<String, RefuseError> {
+    let mut bytes = [0_u8; TOKEN_BYTES];
+    // Up to 256 bytes come whole.
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|source| RefuseError::System { what: "a token", source: source.into() })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, RefuseError> {
+    disk::read(path)
+        .map_err(|source| RefuseError::Read { source })?
+        .ok_or_else(|| RefuseError::Missing { path: path.to_owned() })
+}

@@ -1,0 +1,179 @@
+//! The stop sequence, and the clearing away of what an ended job left: terminate, grace, kill, scan.
+//!
+//! A table of deadlines and no waiting: the loop calls [`Sequence::handle_timeout`] when one is due.
+
+use std::time::Duration;
+
+use latido_process::identity::{self, Look};
+use latido_process::tree::{self, Living, Tree};
+use latido_process::{Signal, run, signals};
+use latido_protocol::attempt::StopReason;
+use latido_protocol::files::Identity;
+
+/// Between two scans: a program that forks in its last moments is found by the next one. Scans cost a look at every
+/// process of the machine, and run only while something is being ended.
+const SCAN_EVERY: Duration = Duration::from_millis(50);
+
+/// After SIGKILL a process ends as soon as the kernel lets it; one that waits in the kernel for a dead disk does not. Then
+/// there are survivors, and the ending names them.
+const KILL_FOR: Duration = Duration::from_secs(5);
+
+/// What the job's end left behind gets this long between SIGTERM and SIGKILL: nobody waits for its work any more, and
+/// the next attempt waits for its end.
+pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_secs(5);
+
+/// The longest grace that is kept: beyond it additions could overflow, and nobody means it.
+const GRACE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Who ordered the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// a request, with its reason and who asks
+    Request(StopReason, String),
+    /// `run_for` is over
+    RunFor(Duration),
+    /// SIGTERM to the supervisor itself
+    Outside,
+}
+
+impl Order {
+    /// A commanded stop outranks every other reason.
+    fn outranks(&self, other: &Self) -> bool {
+        let commanded = |order: &Self| matches!(order, Self::Request(StopReason::Commanded, _));
+        commanded(self) && !commanded(other)
+    }
+}
+
+/// One sequence that has begun.
+pub(crate) struct Sequence {
+    tree: Tree,
+    /// the job's first process, which has not been collected: its group cannot be another one
+    leader: Identity,
+    told: Vec<Identity>,
+    kill_at: Duration,
+    next_scan: Duration,
+    killing: bool,
+    last: Option<Living>,
+}
+
+impl Sequence {
+    /// Begins: SIGTERM to all, or SIGKILL at once without a grace.
+    pub(crate) fn begin(tree: Tree, leader: Identity, grace: Duration, now: Duration) -> Self {
+        let kill_at = now.saturating_add(grace.min(GRACE_MAX));
+        let mut sequence = Self { tree, leader, told: Vec::new(), kill_at, next_scan: now, killing: false, last: None };
+        if !grace.is_zero() {
+            sequence.signal_group(Signal::TERM);
+            // A stopped process hears nothing until it is continued.
+            sequence.signal_group(Signal::CONT);
+        }
+        sequence.handle_timeout(now);
+        sequence
+    }
+
+    /// Brings the kill forward; never puts it off.
+    pub(crate) fn hurry(&mut self, grace: Duration, now: Duration) {
+        let kill_at = now.saturating_add(grace.min(GRACE_MAX));
+        if kill_at < self.kill_at && !self.killing {
+            self.kill_at = kill_at;
+            self.next_scan = self.next_scan.min(kill_at);
+            self.handle_timeout(now);
+        }
+    }
+
+    /// When it wants to be called next.
+    pub(crate) fn poll_timeout(&self) -> Duration {
+        if self.killing { self.next_scan } else { self.next_scan.min(self.kill_at) }
+    }
+
+    /// A child has ended: the next scan may find that nothing is left.
+    pub(crate) fn handle_child(&mut self, now: Duration) {
+        self.next_scan = now;
+    }
+
+    /// Signals what is new, kills when the grace is over, and looks what is left.
+    pub(crate) fn handle_timeout(&mut self, now: Duration) {
+        if now < self.poll_timeout() {
+            return;
+        }
+        self.next_scan = now.saturating_add(SCAN_EVERY);
+        if !self.killing && now >= self.kill_at {
+            self.killing = true;
+            self.kill_at = now;
+        }
+        if self.killing {
+            self.signal_group(Signal::KILL);
+        }
+        // Orphans come to this process, so without another child there is nothing that could have been missed.
+        if self.leader_has_ended() && !run::has_other_children(self.leader.pid) {
+            self.last = Some(Living::default());
+            return;
+        }
+        // Without a look at /proc nobody is told, nothing is proven, and the bound of the sequence holds all the same.
+        let Ok(living) = tree::find(&self.tree) else { return };
+        if self.killing {
+            tree::signal(&living.processes, Signal::KILL);
+        } else {
+            self.tell_new(&living);
+        }
+        self.last = Some(living);
+    }
+
+    /// What lives, once it is known that nothing does or that the kernel does not end the rest.
+    pub(crate) fn result(&self, now: Duration) -> Option<Vec<Identity>> {
+        match &self.last {
+            Some(living) if living.processes.is_empty() => Some(living.doubtful.clone()),
+            Some(living) if self.killing && now >= self.kill_at.saturating_add(KILL_FOR) => {
+                Some(living.processes.iter().chain(&living.doubtful).cloned().collect())
+            }
+            None if self.killing && now >= self.kill_at.saturating_add(KILL_FOR) => Some(Vec::new()),
+            Some(_) | None => None,
+        }
+    }
+
+    /// Terminates those that the signal to the group did not reach: outside the group, or forked after it.
+    fn tell_new(&mut self, living: &Living) {
+        let first = self.last.is_none();
+        for process in &living.processes {
+            if self.told.contains(process) {
+                continue;
+            }
+            let in_group = i32::try_from(process.pid)
+                .ok()
+                .and_then(rustix::process::Pid::from_raw)
+                .and_then(|pid| rustix::process::getpgid(Some(pid)).ok())
+                .is_some_and(|group| group.as_raw_nonzero().get().cast_unsigned() == self.leader.pid);
+            if !(first && in_group) {
+                tree::signal(std::slice::from_ref(process), Signal::TERM);
+                tree::signal(std::slice::from_ref(process), Signal::CONT);
+            }
+            self.told.push(process.clone());
+        }
+    }
+
+    fn leader_has_ended(&self) -> bool {
+        matches!(identity::look(&self.leader), Look::Gone { .. })
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        let group = i32::try_from(self.leader.pid).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(group) = group {
+            // ESRCH: nobody is left in it. EPERM: all that are left are another user's, and are named as survivors.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+}
+
+/// Processes in words, for a proof.
+pub(crate) fn list(processes: &[Identity]) -> String {
+    processes.iter().map(|process| process.pid.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The order that holds when another one comes.
+pub(crate) fn stronger(first: Order, second: Order) -> Order {
+    if second.outranks(&first) { second } else { first }
+}
+
+/// A signal in words.
+pub(crate) fn signal_name(number: i32) -> String {
+    signals::name(number)
+}

@@ -1,0 +1,208 @@
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use latido_protocol::attempt::{Advice, Answer, Beat, Request};
+use latido_protocol::files::{Heartbeat, Wanted};
+use latido_protocol::{FORMAT_VERSION, Progress, disk};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+use crate::support::{Attempt, Job, wait_until};
+
+fn sleeper() -> Attempt {
+    Job::shell("exec sleep 1000").start()
+}
+
+fn status(attempt: &Attempt) -> latido_protocol::files::Status {
+    match attempt.connect().ask(&Request::Status) {
+        Answer::Status { status } => *status,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Sends a datagram with descriptors and returns the end that tells when they are closed.
+fn send_with_pipes(attempt: &Attempt, datagram: &[u8], count: usize) -> Vec<std::os::fd::OwnedFd> {
+    let (reads, writes): (Vec<_>, Vec<_>) =
+        (0..count).map(|_| rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap()).unzip();
+    let socket = UnixDatagram::unbound().unwrap();
+    socket.connect(attempt.folder.path().join("sockets/notify")).unwrap();
+    let borrowed: Vec<_> = writes.iter().map(AsFd::as_fd).collect();
+    let mut space = vec![std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if count > 0 {
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&borrowed)));
+    }
+    rustix::net::sendmsg(&socket, &[std::io::IoSlice::new(datagram)], &mut ancillary, SendFlags::empty()).unwrap();
+    reads
+}
+
+fn wait_closed(reads: &[std::os::fd::OwnedFd]) {
+    for read in reads {
+        // Blocks until the last copy of the writing end is closed.
+        assert_eq!(rustix::io::read(read, &mut [0_u8; 1]).unwrap(), 0);
+    }
+}
+
+#[test]
+fn notifications_arrive_and_only_own_beats_renew() {
+    let attempt = sleeper();
+    attempt.notify(b"READY=1\nSTATUS=file 3/8");
+    wait_until("ready", || status(&attempt).ready);
+    let ready = status(&attempt);
+    assert_eq!((ready.sequence, ready.last_beat), (0, None), "READY and STATUS are no beats");
+    let progress = ready.progress.unwrap();
+    assert_eq!((progress.done, progress.total, progress.step.as_deref()), (Some(3), Some(8), Some("file 3/8")));
+
+    attempt.notify(b"WATCHDOG=1");
+    wait_until("the beat", || status(&attempt).sequence == 1);
+    let beaten = status(&attempt);
+    assert!(beaten.last_beat.is_some() && beaten.progress_changed == ready.progress_changed, "a beat is no progress");
+
+    attempt.notify(b"WATCHDOG=trigger\nSTOPPING=1");
+    wait_until("broken", || status(&attempt).broken);
+    assert_eq!(status(&attempt).state.as_deref(), Some("stopping"));
+    attempt.notify(b"X_LATIDO_EPOCH=6\nX_LATIDO_PROGRESS=0.9\nX_UNKNOWN=1");
+    attempt.notify(b"X_LATIDO_EPOCH=7\nX_LATIDO_PROGRESS=0.5\nX_LATIDO_STEP=b\nX_LATIDO_CHECKPOINT=200");
+    wait_until("progress", || status(&attempt).sequence == 2);
+    let progress = status(&attempt).progress.unwrap();
+    assert_eq!(progress.fraction, Some(0.5), "the old epoch's word does not count");
+    assert_eq!((progress.step.as_deref(), progress.checkpoint.as_deref()), (Some("b"), Some("200")));
+    attempt.notify(b"STATUS=90%");
+    attempt.notify(b"WATCHDOG=1");
+    wait_until("the last", || status(&attempt).sequence == 3);
+    assert_eq!(status(&attempt).progress.unwrap().fraction, Some(0.5), "a hint does not outrank what was said");
+}
+
+#[test]
+fn a_barrier_is_let_go_when_all_before_it_is_on_the_disk() {
+    let attempt = sleeper();
+    for number in 1..=20 {
+        attempt.notify(format!("X_LATIDO_CHECKPOINT={number}").as_bytes());
+        wait_closed(&send_with_pipes(&attempt, b"BARRIER=1", 1));
+        let checkpoint = attempt.status().progress.unwrap().checkpoint.unwrap();
+        assert_eq!(checkpoint, number.to_string());
+    }
+    // Stray descriptors, and barriers against the rule, are closed and harm nothing.
+    wait_closed(&send_with_pipes(&attempt, b"WATCHDOG=1", 3));
+    wait_closed(&send_with_pipes(&attempt, b"BARRIER=1", 2));
+    wait_closed(&send_with_pipes(&attempt, b"FDSTORE=1\nFDNAME=a", 16));
+    assert_eq!(status(&attempt).sequence, 21);
+}
+
+#[test]
+fn a_checkpoint_is_on_the_disk_before_its_beat_is_answered() {
+    let attempt = sleeper();
+    let mut client = attempt.connect();
+    for number in 1..=20 {
+        let checkpoint = Some(number.to_string());
+        let beat =
+            Beat { progress: Progress { checkpoint: checkpoint.clone(), ..Progress::default() }, ..Beat::default() };
+        assert_eq!(client.beat(beat), Answer::Advice { advice: Advice::GoOn });
+        assert_eq!(attempt.status().progress.unwrap().checkpoint, checkpoint);
+    }
+}
+
+#[test]
+fn large_and_rubbish_datagrams_harm_nothing() {
+    let attempt = sleeper();
+    let every: Vec<u8> = (0..=255).cycle().take(60_000).collect();
+    for datagram in [&b""[..], b"=", b"\0\0\0", &every, b"X_LATIDO_PROGRESS=NaN", b"BARRIER=1"] {
+        attempt.notify(datagram);
+    }
+    let long = [b"STATUS=".to_vec(), vec![b'x'; 50_000], b"\nWATCHDOG=1".to_vec()].concat();
+    attempt.notify(&long);
+    wait_until("the beat behind it", || status(&attempt).sequence == 1);
+}
+
+#[test]
+fn a_beat_of_another_attempt_is_refused_or_superseded() {
+    let attempt = Job::shell("echo $LATIDO_TOKEN > token; exec sleep 1000").start();
+    let own = Beat { token: Some(attempt.said("token")), attempt: Some(1), epoch: Some(7), ..Beat::default() };
+    let mut client = attempt.connect();
+    let go_on = Answer::Advice { advice: Advice::GoOn };
+    let superseded = Answer::Advice { advice: Advice::Superseded };
+    assert_eq!(client.beat(own.clone()), go_on);
+    assert_eq!(client.beat(Beat::default()), go_on, "no token is an operator");
+    assert_eq!(client.beat(Beat { epoch: Some(6), token: Some("other".into()), ..Beat::default() }), superseded);
+    for foreign in [
+        Beat { token: Some("0".repeat(32)), ..own.clone() },
+        Beat { epoch: Some(8), ..own.clone() },
+        Beat { attempt: Some(2), ..own.clone() },
+        Beat { progress: Progress { fraction: Some(1.5), ..Progress::default() }, ..own.clone() },
+        Beat { progress: Progress { step: Some("x".repeat(5000)), ..Progress::default() }, ..own.clone() },
+    ] {
+        let answer = client.beat(foreign.clone());
+        assert!(matches!(answer, Answer::Error { .. }), "{foreign:?}: {answer:?}");
+    }
+    assert_eq!(status(&attempt).sequence, 2);
+}
+
+#[test]
+fn a_fence_holds_until_a_higher_epoch_is_wanted() {
+    let attempt = sleeper();
+    let mut client = attempt.connect();
+    let mut fence = |epoch| client.ask(&Request::Fence { token: None, epoch });
+    assert_eq!(fence(7), Answer::Advice { advice: Advice::GoOn });
+    assert_eq!(fence(6), Answer::Advice { advice: Advice::Superseded });
+    assert!(matches!(fence(8), Answer::Error { .. }));
+    let wanted = Wanted {
+        version: FORMAT_VERSION,
+        want: latido_protocol::files::Want::Run,
+        epoch: 8,
+        at: attempt.status().at,
+        until: None,
+        by: "a test".into(),
+    };
+    disk::replace(&attempt.job_dir().wanted(), &wanted).unwrap();
+    assert_eq!(fence(7), Answer::Advice { advice: Advice::Superseded });
+}
+
+#[test]
+fn the_first_beat_is_kept_and_later_ones_are_sampled() {
+    let attempt = sleeper();
+    let mut client = attempt.connect();
+    for number in 1..=50 {
+        client.beat(Beat { state: Some("busy".into()), errors: Some(number), ..Beat::default() });
+    }
+    let lines = disk::read_lines::<Heartbeat>(&attempt.dir.heartbeats()).unwrap();
+    assert_eq!((lines.records.len(), lines.records[0].sequence, lines.records[0].errors), (1, 1, 1));
+    wait_until("the status is on the disk", || attempt.status().sequence == 50 && attempt.status().errors == 50);
+}
+
+#[test]
+fn a_watcher_gets_the_first_status_at_once_and_the_latest_always() {
+    let attempt = sleeper();
+    let mut watcher = attempt.connect();
+    let Answer::Status { status } = watcher.ask(&Request::Watch) else { panic!() };
+    assert_eq!(status.sequence, 0);
+    let mut client = attempt.connect();
+    for number in 1..=300_u64 {
+        client.beat(Beat { progress: Progress { done: Some(number), ..Progress::default() }, ..Beat::default() });
+    }
+    let mut pushed = 0;
+    loop {
+        let Some(Answer::Status { status }) = watcher.hear() else { panic!() };
+        pushed += 1;
+        if status.sequence == 300 {
+            break;
+        }
+    }
+    assert!(pushed < 300, "300 beats were pushed {pushed} times");
+}
+
+#[test]
+fn a_stopped_supervisor_did_not_listen() {
+    let every = latido_protocol::Span(Duration::from_secs(1));
+    let attempt = Job::shell("exec sleep 1000").with(|settings| settings.presence_every = every).start();
+    attempt.connect().beat(Beat::default());
+    let supervisor = [attempt.start().supervisor.unwrap()];
+    latido_process::tree::signal(&supervisor, latido_process::Signal::STOP);
+    let before = attempt.status();
+    // Time itself has to go by here: more than a planned sleep of 1 s and the second that a pass may be late.
+    let (_never, pause) = std::sync::mpsc::channel::<()>();
+    let _ = pause.recv_timeout(Duration::from_secs(5));
+    latido_process::tree::signal(&supervisor, latido_process::Signal::CONT);
+    let after = status(&attempt);
+    let wall = after.at.as_millis() - before.at.as_millis();
+    assert!(wall >= 5000 && after.silence_s.0 <= Duration::from_millis(3000), "{wall} ms, {:?}", after.silence_s);
+}

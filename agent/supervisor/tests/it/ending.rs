@@ -1,0 +1,183 @@
+use std::time::Duration;
+
+use latido_process::Signal;
+use latido_process::lock::Lock;
+use latido_process::tree::{end, find, signal};
+use latido_protocol::files::LedgerLine;
+use latido_protocol::{Class, OutcomeKind, disk};
+
+use crate::support::{Job, is_gone, wait_until};
+
+#[test]
+fn a_completed_job_is_recorded_with_its_output_and_usage() {
+    let attempt = Job::shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo out; echo err >&2").start();
+    let end = attempt.end();
+    assert_eq!(
+        (end.outcome.kind, end.outcome.code, end.outcome.class),
+        (OutcomeKind::Exited, Some(0), Class::Completed)
+    );
+    assert_eq!(attempt.output(), b"out\nerr\n");
+    let usage = end.rusage.unwrap();
+    assert!(usage.max_rss_kib > 0 && usage.user_s.0 + usage.system_s.0 > Duration::ZERO, "{usage:?}");
+    assert_eq!(end.recorded_by, "supervisor");
+    assert!(end.proof.contains("collected by its supervisor"), "{}", end.proof);
+    assert!(!attempt.job_dir().busy().exists() && !attempt.folder.path().join("sockets").exists());
+    assert!(!Lock::is_held(&attempt.job_dir().lock()).unwrap());
+    let ledger = attempt.ledger();
+    assert_eq!(ledger.len(), 1);
+    assert_eq!((ledger[0].class, ledger[0].because.as_str()), (Class::Completed, "first attempt"));
+}
+
+#[test]
+fn a_kill_from_outside_is_lost() {
+    let attempt = Job::shell("exec sleep 1000").start();
+    assert_eq!(signal(&[attempt.process()], Signal::KILL), 1);
+    let end = attempt.end();
+    assert_eq!(
+        (end.outcome.kind, end.outcome.signal, end.outcome.class),
+        (OutcomeKind::Signaled, Some(9), Class::Lost)
+    );
+    assert_eq!(end.outcome.detail, "SIGKILL from outside");
+    assert_eq!(attempt.ledger()[0].class, Class::Lost);
+}
+
+// Blackwellboy/model-serving-minefield PR #28
+#[test]
+fn c163_exit_status_137_signal_9_and_a_killed_child_are_three_endings() {
+    let end = Job::shell("exit 137").start().end();
+    assert_eq!((end.outcome.code, end.outcome.signal, end.outcome.class), (Some(137), None, Class::Failed));
+    let end = Job::shell("kill -9 $$").start().end();
+    assert_eq!((end.outcome.code, end.outcome.signal, end.outcome.class), (None, Some(9), Class::Lost));
+    let end = Job::shell("sh -c 'kill -9 $$'; exit $?").start().end();
+    assert_eq!((end.outcome.code, end.outcome.signal, end.outcome.class), (Some(137), None, Class::Failed));
+    let end = Job::shell("kill -SEGV $$").start().end();
+    assert_eq!((end.outcome.signal, end.outcome.class), (Some(11), Class::Failed));
+}
+
+#[test]
+fn a_supervisor_that_is_killed_leaves_the_job_alive_and_locked_and_it_can_be_ended() {
+    let attempt = Job::shell("i=0; while :; do i=$((i+1)); echo line $i; echo $i > count; sleep 0.01; done").start();
+    attempt.said("count");
+    let job = attempt.process();
+    attempt.kill_supervisor();
+    let counted = || attempt.said("count").parse::<u32>().unwrap_or(0);
+    let before = counted();
+    // It goes on printing into a pipe that nobody empties, and gets no SIGPIPE.
+    wait_until("the job goes on", || counted() > before + 50);
+    assert!(!is_gone(&job));
+    assert!(Lock::is_held(&attempt.job_dir().lock()).unwrap());
+    assert!(Lock::take(&attempt.job_dir().lock()).unwrap().is_none());
+    assert!(!attempt.dir.end().exists());
+    let living = find(&attempt.tree()).unwrap();
+    assert!(living.processes.contains(&job) && living.supervisors.is_empty(), "{living:?}");
+    let ended = end(&attempt.tree(), Duration::from_secs(10)).unwrap();
+    assert_eq!(ended.survivors, []);
+    assert!(is_gone(&job));
+    wait_until("the kernel frees the lock", || !Lock::is_held(&attempt.job_dir().lock()).unwrap());
+}
+
+#[test]
+fn an_orphan_is_found_by_its_mark_when_its_identity_was_never_written() {
+    let attempt = Job::shell("exec sleep 1000").start();
+    let job = attempt.process();
+    attempt.kill_supervisor();
+    let mut tree = attempt.tree();
+    (tree.process, tree.supervisor) = (None, None);
+    assert_eq!(find(&tree).unwrap().processes, [job]);
+}
+
+// python/cpython#76116 (also #82388)
+#[test]
+fn c164_a_grandchild_that_holds_the_pipe_does_not_hold_the_ending() {
+    let attempt = Job::shell("sleep 1000 & echo $! > child; echo started").start();
+    let child = attempt.said("child");
+    let end = attempt.end();
+    assert_eq!(end.outcome.class, Class::Completed);
+    assert_eq!(attempt.output(), b"started\n");
+    assert!(!std::path::Path::new("/proc").join(child).join("exe").exists());
+}
+
+#[test]
+fn a_stranger_that_holds_the_pipe_holds_the_ending_for_a_bounded_time_only() {
+    // The fifo's reader is not of the attempt: it gets the pipe's writing end and keeps it.
+    let attempt = Job::shell("echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done; echo last").start();
+    let pid = attempt.said("pid");
+    let held = std::fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/fd/1")).unwrap();
+    std::fs::write(attempt.folder.path().join("go"), "").unwrap();
+    assert_eq!(attempt.end().outcome.class, Class::Completed);
+    assert_eq!(attempt.output(), b"last\n");
+    drop(held);
+}
+
+#[test]
+fn what_the_job_left_is_ended_and_no_zombie_stays() {
+    let attempt = Job::shell("(trap '' TERM; exec sleep 1000) & echo $! > child; (exit 0) & (exit 1) & exit 4").start();
+    let child = attempt.identity_in("child");
+    let end = attempt.end();
+    assert_eq!((end.outcome.code, end.outcome.class), (Some(4), Class::Failed));
+    assert!(is_gone(&child));
+}
+
+#[test]
+fn orphans_are_collected_while_the_job_runs() {
+    let attempt = Job::shell("sh -c 'sh -c \"echo \\$\\$ > orphan; exec sleep 0.05\" &'; exec sleep 1000").start();
+    let pid = attempt.said("orphan");
+    wait_until("the orphan is collected", || !std::path::Path::new("/proc").join(&pid).exists());
+}
+
+#[test]
+fn sigterm_to_the_supervisor_ends_the_job_and_is_lost() {
+    let attempt = Job::shell("exec sleep 1000").start();
+    signal(&[attempt.start().supervisor.unwrap()], Signal::TERM);
+    let end = attempt.end();
+    assert_eq!((end.outcome.signal, end.outcome.class), (Some(15), Class::Lost));
+    assert!(end.outcome.detail.contains("SIGTERM to the supervisor from outside"), "{}", end.outcome.detail);
+}
+
+#[test]
+fn hangup_and_interrupt_do_not_reach_the_job() {
+    let attempt = Job::shell("exec sleep 1000").start();
+    let supervisor = attempt.start().supervisor.unwrap();
+    for ignored in [Signal::HUP, Signal::INT] {
+        assert_eq!(signal(std::slice::from_ref(&supervisor), ignored), 1);
+    }
+    assert!(matches!(
+        attempt.connect().ask(&latido_protocol::attempt::Request::Status),
+        latido_protocol::attempt::Answer::Status { .. }
+    ));
+    assert!(!is_gone(&attempt.process()));
+}
+
+#[test]
+fn the_ledger_has_one_line_for_an_attempt_whoever_wrote_it() {
+    let attempt = Job::shell("while [ ! -e go ]; do sleep 0.01; done").start();
+    let path = attempt.folder.path().join("state/ledger.jsonl");
+    // A torn line of somebody else, and the line of this very attempt as a crash between two steps would leave it.
+    std::fs::write(&path, "{\"torn\":").unwrap();
+    let outcome = latido_protocol::Outcome::lost("written before");
+    let line = LedgerLine {
+        job: "job".parse().unwrap(),
+        attempt: 1,
+        epoch: 7,
+        started_at: None,
+        ended_at: attempt.status().at,
+        class: Class::Lost,
+        outcome,
+        because: "test".into(),
+        checkpoint: None,
+    };
+    disk::append_line(&path, &line, true).unwrap();
+    std::fs::write(attempt.folder.path().join("go"), "").unwrap();
+    attempt.end();
+    let lines = disk::read_lines::<LedgerLine>(&path).unwrap();
+    assert_eq!((lines.records.len(), lines.damaged), (1, vec![1]));
+}
+
+#[test]
+fn an_ending_that_is_recorded_is_never_changed() {
+    let attempt = Job::shell("while [ ! -e go ]; do sleep 0.01; done").start();
+    std::fs::write(attempt.dir.end(), "{\"first\":true}").unwrap();
+    std::fs::write(attempt.folder.path().join("go"), "").unwrap();
+    wait_until("the supervisor ends", || latido_process::start::collect(attempt.supervisor));
+    assert_eq!(std::fs::read_to_string(attempt.dir.end()).unwrap(), "{\"first\":true}");
+}

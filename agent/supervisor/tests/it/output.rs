@@ -1,0 +1,64 @@
+use std::time::Duration;
+
+use latido_protocol::Class;
+use latido_protocol::files::LogLimits;
+
+use crate::support::{Job, wait_until};
+
+// OpenJobDescription/openjd-adaptor-runtime-for-python#274
+#[test]
+fn c172_output_is_kept_byte_for_byte() {
+    let script = "import sys; sys.stdout.buffer.write(bytes(range(256)) + b'x' * 1000000 + bytes(range(255, -1, -1)))";
+    let attempt = Job::of(&["python3", "-c", script]).start();
+    assert_eq!(attempt.end().outcome.class, Class::Completed);
+    let expected: Vec<u8> = (0..=255).chain(std::iter::repeat_n(b'x', 1_000_000)).chain((0..=255).rev()).collect();
+    assert!(attempt.output() == expected, "{} bytes", attempt.output().len());
+}
+
+#[test]
+fn one_line_of_50_mb_and_a_fast_printer_are_no_problem() {
+    let limits = LogLimits { size_max: 1024 * 1024, files_max: 3 };
+    let attempt =
+        Job::shell("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo last").with(|s| s.log = limits).start();
+    let end = attempt.end();
+    assert_eq!(end.outcome.class, Class::Completed);
+    assert_eq!(attempt.status().output_bytes, 50_000_006);
+    assert!(attempt.output().ends_with(b"x\nlast\n"));
+    let used: u64 = ["output.log", "output.log.1", "output.log.2"]
+        .map(|name| attempt.dir.path().join(name).metadata().unwrap().len())
+        .iter()
+        .sum();
+    assert!(used <= 3 * 1024 * 1024 && !attempt.dir.path().join("output.log.3").exists(), "{used}");
+}
+
+// stellar/stellar-core#2867, sddm/sddm#1874
+#[test]
+fn c179_c181_a_log_that_was_truncated_or_removed_goes_on() {
+    let attempt = Job::shell("while :; do echo line; sleep 0.01; done").start();
+    let has = |count: usize| move |bytes: &[u8]| bytes.len() >= count;
+    let wait = |holds: &dyn Fn(&[u8]) -> bool| wait_until("output", || holds(&attempt.output()));
+    wait(&has(50));
+    for _ in 0..2 {
+        std::fs::File::create(attempt.dir.output()).unwrap();
+        wait(&has(25));
+        let output = attempt.output();
+        assert!(output.starts_with(b"line\n") && !output.contains(&0), "{output:?}");
+    }
+    std::fs::remove_file(attempt.dir.output()).unwrap();
+    wait(&has(25));
+}
+
+#[test]
+fn a_log_that_cannot_be_written_never_stops_the_job() {
+    let attempt =
+        Job::shell("while [ ! -e go ]; do sleep 0.01; done; head -c 3000000 /dev/zero; echo > printed; sleep 1000")
+            .start();
+    // Nothing can be appended to a folder, whoever asks; a full disk answers with another error.
+    std::fs::create_dir(attempt.dir.output()).unwrap();
+    std::fs::write(attempt.folder.path().join("go"), "").unwrap();
+    attempt.said("printed");
+    std::fs::remove_dir(attempt.dir.output()).unwrap();
+    attempt.stop(Duration::from_secs(10));
+    let end = attempt.end();
+    assert!(end.proof.contains("3000000 bytes of output were lost"), "{}", end.proof);
+}

@@ -1,0 +1,143 @@
+use std::time::Duration;
+
+use latido_protocol::attempt::{Advice, Answer, Beat, Request, StopReason};
+use latido_protocol::{Class, OutcomeKind};
+
+use crate::support::{Job, is_gone, wait_until};
+
+const SHORT: Duration = Duration::from_millis(300);
+const LONG: Duration = Duration::from_secs(600);
+
+#[test]
+fn a_commanded_stop_keeps_the_signal_and_is_stopped() {
+    let attempt = Job::shell("exec sleep 1000").start();
+    assert_eq!(attempt.stop(LONG), Answer::Stopping);
+    let end = attempt.end();
+    assert_eq!(
+        (end.outcome.kind, end.outcome.signal, end.outcome.class),
+        (OutcomeKind::Signaled, Some(15), Class::Stopped)
+    );
+    assert!(end.outcome.detail.contains("stopped by a test"), "{}", end.outcome.detail);
+}
+
+#[test]
+fn each_reason_has_its_class() {
+    let classes = [
+        (StopReason::Commanded, Class::Stopped),
+        (StopReason::Stale, Class::Lost),
+        (StopReason::Hung, Class::Lost),
+        (StopReason::Superseded, Class::Lost),
+        (StopReason::Limit, Class::Limit),
+    ];
+    for (because, class) in classes {
+        let attempt = Job::shell("trap 'exit 0' TERM; echo > ready; while :; do sleep 0.01; done").start();
+        attempt.said("ready");
+        let request = Request::Stop { grace: None, force: false, because, by: "a test".into() };
+        attempt.connect().ask(&request);
+        let end = attempt.end();
+        assert_eq!((end.outcome.code, end.outcome.class), (Some(0), class), "{because:?}");
+    }
+}
+
+// F1bonacc1/process-compose#520
+#[test]
+fn c124_a_leader_that_ends_does_not_save_a_child_that_ignores_sigterm() {
+    let attempt = Job::shell("(trap '' TERM; sh -c 'echo $$ > child; exec sleep 1000') & wait").start();
+    let child = attempt.identity_in("child");
+    attempt.stop(SHORT);
+    assert_eq!(attempt.end().outcome.class, Class::Stopped);
+    assert!(is_gone(&child));
+}
+
+// Nukesor/pueue#347 (also #33)
+#[test]
+fn c125_a_program_two_shells_down_is_ended() {
+    let attempt = Job::shell("sh -c 'sh -c \"echo \\$\\$ > child; sleep 1000; :\"; :'; :").start();
+    let child = attempt.identity_in("child");
+    attempt.stop(LONG);
+    attempt.end();
+    assert!(is_gone(&child));
+}
+
+// Supervisor/supervisor#1158
+#[test]
+fn c127_what_left_the_session_is_ended_too() {
+    let script = "setsid sh -c 'echo $$ > a; exec sleep 1000' & \
+                  setsid sh -c '(setsid env -i sh -c \"echo \\$\\$ > b; exec sleep 1000\" &)'; echo > ready; wait";
+    let attempt = Job::shell(script).start();
+    let escaped = [attempt.identity_in("a"), attempt.identity_in("b")];
+    attempt.stop(LONG);
+    let end = attempt.end();
+    assert!(escaped.iter().all(is_gone), "{}", end.proof);
+    assert!(end.proof.contains("no process of the attempt is left"), "{}", end.proof);
+}
+
+// vybestack/llxprt-code#2791
+#[test]
+fn c128_a_job_that_ignores_sigterm_is_killed_when_the_grace_is_over() {
+    let attempt = Job::shell("trap '' TERM; echo > ready; while :; do sleep 0.05; done").start();
+    attempt.said("ready");
+    attempt.stop(SHORT);
+    let end = attempt.end();
+    assert_eq!((end.outcome.signal, end.outcome.class), (Some(9), Class::Stopped));
+}
+
+// vellum-ai/vellum-assistant PR #41688
+#[test]
+fn c130_the_kill_reaches_the_whole_group() {
+    let script = "trap '' TERM; for i in 1 2 3; do sh -c \"echo \\$\\$ > $i; exec sleep 1000\" & done; wait; \
+                  while :; do sleep 0.05; done";
+    let attempt = Job::shell(script).start();
+    let children = ["1", "2", "3"].map(|name| attempt.identity_in(name));
+    attempt.stop(SHORT);
+    attempt.end();
+    assert!(children.iter().all(is_gone));
+}
+
+// F1bonacc1/process-compose#49
+#[test]
+fn c131_a_job_that_forks_while_it_is_stopped_leaves_nothing() {
+    let script = "trap 'while :; do setsid sleep 1000 & sleep 1000 & sleep 0.05; done' TERM; echo > ready; \
+                  while :; do sleep 0.02; done";
+    let attempt = Job::shell(script).start();
+    attempt.said("ready");
+    let tree = attempt.tree();
+    attempt.stop(SHORT);
+    let end = attempt.end();
+    assert_eq!(latido_process::tree::find(&tree).unwrap().processes, [], "{}", end.proof);
+}
+
+// Supervisor/supervisor#1073
+#[test]
+fn c133_force_kills_at_once_in_the_middle_of_a_long_grace() {
+    let attempt = Job::shell("trap '' TERM; echo > ready; while :; do sleep 0.05; done").start();
+    attempt.said("ready");
+    attempt.stop(LONG);
+    wait_until("the stop shows", || attempt.status().stopping);
+    assert!(!is_gone(&attempt.process()));
+    let force = Request::Stop { grace: None, force: true, because: StopReason::Commanded, by: "a test".into() };
+    assert_eq!(attempt.connect().ask(&force), Answer::Stopping);
+    assert_eq!(attempt.end().outcome.signal, Some(9));
+}
+
+#[test]
+fn a_stopped_job_is_continued_so_that_it_hears() {
+    let attempt = Job::shell("trap 'exit 5' TERM; echo > ready; kill -STOP $$; while :; do sleep 0.01; done").start();
+    attempt.said("ready");
+    attempt.stop(LONG);
+    assert_eq!(attempt.end().outcome.code, Some(5));
+}
+
+#[test]
+fn beats_during_a_stop_are_advised_to_stop() {
+    let attempt = Job::shell("trap '' TERM; echo > ready; while :; do sleep 0.05; done").start();
+    attempt.said("ready");
+    let mut client = attempt.connect();
+    assert_eq!(client.beat(Beat::default()), Answer::Advice { advice: Advice::GoOn });
+    attempt.stop(LONG);
+    assert_eq!(client.beat(Beat::default()), Answer::Advice { advice: Advice::Stop });
+    // A commanded stop outranks the one that runs, a weaker one does not.
+    let weaker = Request::Stop { grace: None, force: true, because: StopReason::Stale, by: "the agent".into() };
+    client.ask(&weaker);
+    assert_eq!(attempt.end().outcome.class, Class::Stopped);
+}
