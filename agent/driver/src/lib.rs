@@ -1,1 +1,211 @@
-//! Under construction.
+//! One step of the agent: what sources learned goes in, what is to be done comes out, and in between the policy
+//! decided and the store wrote it down.
+//!
+//! The driver is synchronous and owns no clock, no process, no socket and no thread: it is given facts and clock
+//! readings, and answers with orders. So the simulator runs the very same code as the daemon. It decides nothing:
+//! every order is an action of the policy with names put in.
+//!
+//! An order is given out only after the records that came before it are durable. While the store is away, verdicts
+//! still change in memory; records and orders wait, in bounded memory, and go out by themselves afterwards.
+
+mod alerts;
+mod apply;
+mod book;
+mod carry;
+mod document;
+mod fact;
+mod listening;
+mod record;
+mod translate;
+
+use std::time::Duration;
+
+use latido_policy::{Event, Moment, Policy};
+use latido_protocol::SubjectName;
+use latido_store::{Batch, Store, StoreError};
+
+pub use book::Latest;
+pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, Order};
+pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
+pub use translate::{lease, settings, verdict};
+
+use alerts::Alerts;
+use book::Book;
+use record::RowState;
+
+/// Entries that wait in memory while the store is away. Beyond it sampled beats are dropped first and everything
+/// else is kept: transitions and endings are few.
+const PENDING_BEATS_MAX: usize = 10_000;
+
+/// A step's result.
+#[derive(Debug)]
+pub struct Output {
+    /// what to do, in order
+    pub orders: Vec<Order>,
+    /// subjects whose verdict or phase changed: rules want to be asked about them
+    pub changed: Vec<SubjectName>,
+    /// the journal's newest entry; grows when sinks have something to read
+    pub last_sequence: u64,
+    /// how long until the driver wants to be called again, with or without facts
+    pub wake_in: Duration,
+    /// why the store did not take the records, where it did not: orders wait
+    pub store_error: Option<StoreError>,
+}
+
+/// Puts policy, store and names together.
+pub struct Driver<S> {
+    policy: Policy,
+    store: S,
+    book: Book,
+    alerts: Alerts,
+    listening: Listening,
+    history_every: Duration,
+    pending: Batch,
+    orders: Vec<Order>,
+    changed: Vec<SubjectName>,
+    last_sequence: u64,
+    stored: std::collections::BTreeMap<SubjectName, StoredRow>,
+}
+
+/// What the store remembered of a subject from before the agent's start.
+struct StoredRow {
+    state: RowState,
+    pickups: u32,
+    recorded: Option<latido_policy::Recorded>,
+}
+
+impl<S: Store> Driver<S> {
+    /// Takes the store with what it remembers.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn new(store: S, history_every: Duration) -> Result<Self, StoreError> {
+        let stored = store
+            .subjects()?
+            .into_iter()
+            .filter_map(|row| {
+                let name = row.name.parse().ok()?;
+                let state = serde_json::from_str(&row.state).unwrap_or_default();
+                let recorded = translate::recorded(&row.verdict, &row.phase);
+                Some((name, StoredRow { state, pickups: row.pickups, recorded }))
+            })
+            .collect();
+        Ok(Self {
+            policy: Policy::default(),
+            alerts: Alerts::new(store.firing()?),
+            last_sequence: store.last_sequence()?,
+            store,
+            book: Book::default(),
+            listening: Listening::default(),
+            history_every,
+            pending: Batch::default(),
+            orders: Vec::new(),
+            changed: Vec::new(),
+            stored,
+        })
+    }
+
+    /// Applies everything that was learned, then judges what is due, writes down what was decided and says what is to
+    /// be done. Facts that wait must be in `facts`: beats are applied before anything is judged.
+    pub fn step(&mut self, facts: Vec<Fact>, reading: Reading) -> Output {
+        let gap = self.listening.advance(reading);
+        let now = self.listening.now();
+        if let Some(length) = gap {
+            self.policy.handle_event(Event::GapFound { length }, now);
+        }
+        for fact in facts {
+            self.apply(fact, now, reading.wall);
+        }
+        self.policy.handle_timeout(now);
+        while let Some(action) = self.policy.poll_action() {
+            self.carry(action, reading.wall);
+        }
+        let store_error = self.commit().err();
+        let orders = if store_error.is_none() { std::mem::take(&mut self.orders) } else { Vec::new() };
+        let next = self.policy.poll_timeout();
+        Output {
+            orders,
+            changed: std::mem::take(&mut self.changed),
+            last_sequence: self.last_sequence,
+            wake_in: self.listening.plan(next),
+            store_error,
+        }
+    }
+
+    /// The store, for what the policy has no part in: the sinks' cursors, the plugins' state, trimming.
+    pub fn store(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// Gives the store back, with everything that was written.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery.
+    pub fn forget_absent(&mut self, wall: latido_protocol::WallTime) {
+        for name in std::mem::take(&mut self.stored).into_keys() {
+            if self.book.id(&name).is_none() {
+                self.alerts.forget(&name, wall, &mut self.pending);
+                self.pending.removed.push(record::text(&name));
+            }
+        }
+    }
+
+    /// The latest whole records of a job.
+    pub fn latest(&self, job: &SubjectName) -> Option<&Latest> {
+        self.book.id(job).and_then(|id| self.book.latest(id))
+    }
+
+    /// All subjects' names.
+    pub fn names(&self) -> Vec<SubjectName> {
+        self.book.iter().map(|(name, _, _)| name.clone()).collect()
+    }
+
+    /// Events that met a state in which they cannot happen, since the start. Not zero is a fault of latido.
+    pub fn unexpected_count(&self) -> u64 {
+        self.policy.unexpected_count()
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        let pending = &mut self.pending;
+        if *pending == Batch::default() {
+            return Ok(());
+        }
+        let durable = !pending.entries.iter().all(|entry| entry.kind == "beat")
+            || !pending.removed.is_empty()
+            || !pending.alerts_firing.is_empty()
+            || !pending.alerts_resolved.is_empty();
+        let result = if durable { self.store.commit(pending) } else { self.store.commit_quick(pending) };
+        match result {
+            Ok(committed) => {
+                self.last_sequence = committed.last_sequence;
+                *pending = Batch::default();
+                Ok(())
+            }
+            Err(error) => {
+                self.bound_pending();
+                Err(error)
+            }
+        }
+    }
+
+    /// Keeps what waits for the store within bounds: the newest row of each subject, and beats up to a number.
+    fn bound_pending(&mut self) {
+        let mut seen = std::collections::BTreeSet::new();
+        self.pending.subjects.reverse();
+        self.pending.subjects.retain(|row| seen.insert(row.name.clone()));
+        self.pending.subjects.reverse();
+        let beats = self.pending.entries.iter().filter(|entry| entry.kind == "beat").count();
+        let mut excess = beats.saturating_sub(PENDING_BEATS_MAX);
+        self.pending.entries.retain(|entry| {
+            let drops = excess > 0 && entry.kind == "beat";
+            excess -= usize::from(drops);
+            !drops
+        });
+    }
+
+    fn moment_to_wall(&self, moment: Moment) -> latido_protocol::WallTime {
+        self.listening.wall(moment)
+    }
+}

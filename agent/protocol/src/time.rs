@@ -169,14 +169,14 @@ impl Serialize for Limit {
 
 impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match serde_json::Value::deserialize(deserializer)? {
-            serde_json::Value::String(text) if text == "none" => Ok(Self::None),
-            serde_json::Value::Number(number) => {
-                let seconds = number.as_f64().unwrap_or(-1.0);
-                Duration::try_from_secs_f64(seconds).map(Self::After).map_err(serde::de::Error::custom)
-            }
-            other => Err(serde::de::Error::custom(format!("{other} is neither seconds nor \"none\""))),
+        let value = serde_json::Value::deserialize(deserializer)?;
+        if value.as_str() == Some("none") {
+            return Ok(Self::None);
         }
+        let seconds = value
+            .as_f64()
+            .ok_or_else(|| serde::de::Error::custom(format!("{value} is neither seconds nor \"none\"")))?;
+        Duration::try_from_secs_f64(seconds).map(Self::After).map_err(serde::de::Error::custom)
     }
 }
 

@@ -1,0 +1,278 @@
+//! Facts with names become the policy's events; whole records are kept and written down on the way.
+
+use latido_policy::{self as policy, Event, Moment, SubjectId};
+use latido_protocol::files::{End, Start, Status, Wanted};
+use latido_protocol::journal::Body;
+use latido_protocol::{Class, SubjectName, WallTime};
+use latido_store::Store;
+
+use crate::book::Latest;
+use crate::fact::{AttemptName, Fact, FoundJob, FoundState};
+use crate::{Driver, record, translate};
+
+impl<S: Store> Driver<S> {
+    pub(crate) fn apply(&mut self, fact: Fact, now: Moment, wall: WallTime) {
+        match fact {
+            Fact::JobFound(found) => self.job_found(*found, now, wall),
+            Fact::JobRemoved { job } => self.job_removed(&job, now, wall),
+            Fact::WantChanged { job, wanted } => self.want_changed(&job, wanted, now, wall),
+            Fact::AttemptStarted { start } => self.attempt_started(*start, now, wall),
+            Fact::LaunchRefused { attempt, failure, detail } => {
+                self.remark(&attempt, detail);
+                self.about(&attempt, now, |subject, attempt| Event::LaunchRefused { subject, attempt, failure });
+            }
+            Fact::Heard { status } => self.heard(*status, now, wall),
+            Fact::SupervisorGone { attempt, process } => {
+                self.about(&attempt, now, |subject, attempt| Event::SupervisorGone { subject, attempt, process });
+            }
+            Fact::AttemptEnded { start, end } => {
+                if let (Some(start), Some(id)) = (start, self.book.id(&end.job)) {
+                    self.keep_start(id, *start, wall);
+                }
+                self.attempt_ended(*end, now, wall);
+            }
+            Fact::OrphanEnded { attempt, survivors } => {
+                if !survivors.is_empty() {
+                    let pids: Vec<String> = survivors.iter().map(u32::to_string).collect();
+                    self.remark(&attempt, format!("could not end pid {}", pids.join(", ")));
+                }
+                let survivors = u32::try_from(survivors.len()).unwrap_or(u32::MAX);
+                self.about(&attempt, now, |subject, attempt| Event::OrphanEnded { subject, attempt, survivors });
+            }
+            Fact::StrategyAnswered { attempt, proposal, detail, command } => {
+                self.remark(&attempt, detail);
+                if let Some(latest) = self.book.id(&attempt.job).and_then(|id| self.book.latest_mut(id)) {
+                    latest.command = command;
+                }
+                self.about(&attempt, now, |subject, attempt| Event::StrategyAnswered { subject, attempt, proposal });
+            }
+            Fact::LookFailed { attempt, detail } => {
+                self.remark(&attempt, detail);
+                self.about(&attempt, now, |subject, attempt| Event::LookFailed { subject, attempt });
+            }
+            Fact::RuleAnswered { rule, subjects, findings } => {
+                self.alerts.apply(&rule, &subjects, findings, wall, &mut self.pending);
+            }
+            Fact::Noted { what, detail } => {
+                self.pending.entries.push(record::entry(wall, &record::noted(&what, detail)));
+            }
+        }
+    }
+
+    fn about(&mut self, attempt: &AttemptName, now: Moment, event: impl Fn(SubjectId, policy::Attempt) -> Event) {
+        if let Some(id) = self.book.id(&attempt.job) {
+            self.policy.handle_event(event(id, attempt.to_policy()), now);
+        }
+    }
+
+    fn remark(&mut self, attempt: &AttemptName, detail: String) {
+        if let Some(latest) = self.book.id(&attempt.job).and_then(|id| self.book.latest_mut(id)) {
+            latest.remark = (!detail.is_empty()).then_some(detail);
+        }
+    }
+
+    /// A job that is known already is compared with what is known, so that looking again is always harmless.
+    fn job_found(&mut self, found: FoundJob, now: Moment, wall: WallTime) {
+        let name = found.job.name.clone();
+        if let Some(id) = self.book.id(&name) {
+            let same = self.book.latest(id).is_some_and(|latest| latest.job.created_at == found.job.created_at);
+            if same {
+                self.job_found_again(&name, found, now, wall);
+                return;
+            }
+            // Removed and made anew while nobody looked.
+            self.job_removed(&name, now, wall);
+        }
+        let stored = self.stored.remove(&name);
+        let mut latest = Latest::new(found.job.clone(), found.wanted.clone());
+        let mut pickups = found.pickups;
+        let recorded = stored.as_ref().and_then(|stored| stored.recorded);
+        if let Some(stored) = stored {
+            latest.journaled_start = stored.state.journaled_start;
+            latest.journaled_end = stored.state.journaled_end;
+            pickups = pickups.max(stored.pickups);
+        }
+        let id = self.book.add(latest);
+        let attempt = found.attempt.as_ref().map(|found| policy::FoundAttempt {
+            attempt: translate::attempt(found.start.attempt, found.start.epoch),
+            state: match &found.state {
+                FoundState::Launching => policy::FoundState::Launching,
+                FoundState::Running => running(&found.start, found.status.as_ref()),
+                FoundState::Unattended(process) => policy::FoundState::Unattended { process: *process },
+                FoundState::Ended(end) => policy::FoundState::Ended(translate::ending(end)),
+            },
+        });
+        if let Some(found) = found.attempt {
+            self.keep_start(id, found.start, wall);
+            if let Some(status) = found.status {
+                self.keep_status(id, status, now, wall);
+            }
+            if let FoundState::Ended(end) = found.state {
+                self.keep_end(id, *end, pickups, wall);
+            }
+        }
+        let event = Event::JobAdded {
+            subject: id,
+            settings: translate::settings(&found.job.settings, translate::fingerprint(&found.job.name).0),
+            found: policy::Found {
+                want: translate::want(&found.wanted, wall),
+                epoch: policy::Epoch(found.epoch),
+                pickups,
+                attempt,
+                recorded,
+            },
+        };
+        self.policy.handle_event(event, now);
+        self.touch(id);
+    }
+
+    fn job_found_again(&mut self, name: &SubjectName, found: FoundJob, now: Moment, wall: WallTime) {
+        self.want_changed(name, found.wanted, now, wall);
+        let Some(attempt) = found.attempt else { return };
+        match attempt.state {
+            FoundState::Launching => {}
+            FoundState::Running => {
+                self.attempt_started(attempt.start, now, wall);
+                if let Some(status) = attempt.status {
+                    self.heard(status, now, wall);
+                }
+            }
+            FoundState::Unattended(process) => {
+                let gone = AttemptName::of(&attempt.start);
+                self.attempt_started(attempt.start, now, wall);
+                self.about(&gone, now, |subject, attempt| Event::SupervisorGone { subject, attempt, process });
+            }
+            FoundState::Ended(end) => {
+                self.attempt_started(attempt.start, now, wall);
+                self.attempt_ended(*end, now, wall);
+            }
+        }
+    }
+
+    fn job_removed(&mut self, name: &SubjectName, now: Moment, wall: WallTime) {
+        if let Some(id) = self.book.remove(name) {
+            self.policy.handle_event(Event::JobRemoved { subject: id }, now);
+            self.alerts.forget(name, wall, &mut self.pending);
+            self.pending.subjects.retain(|row| row.name != name.as_str());
+            self.pending.removed.push(record::text(name));
+        }
+    }
+
+    fn want_changed(&mut self, name: &SubjectName, wanted: Wanted, now: Moment, wall: WallTime) {
+        let Some(id) = self.book.id(name) else { return };
+        let Some(latest) = self.book.latest_mut(id) else { return };
+        // An epoch alone is no change of what is wanted: every launch writes one.
+        let changed = (latest.wanted.want, latest.wanted.at) != (wanted.want, wanted.at);
+        let want = translate::want(&wanted, wall);
+        latest.wanted = wanted;
+        if changed {
+            self.policy.handle_event(Event::WantChanged { subject: id, want }, now);
+        }
+    }
+
+    fn attempt_started(&mut self, start: Start, now: Moment, wall: WallTime) {
+        let Some(id) = self.book.id(&start.job) else { return };
+        let known = self.book.latest(id).and_then(|latest| latest.start.as_ref());
+        if known.is_some_and(|known| known.epoch > start.epoch) {
+            return;
+        }
+        let event = Event::AttemptStarted {
+            subject: id,
+            attempt: translate::attempt(start.attempt, start.epoch),
+            supervisor: start.supervisor.as_ref().map_or(NOBODY, translate::process),
+            process: start.process.as_ref().map(translate::process),
+        };
+        self.keep_start(id, start, wall);
+        self.policy.handle_event(event, now);
+    }
+
+    fn heard(&mut self, status: Status, now: Moment, wall: WallTime) {
+        let Some(id) = self.book.id(&status.job) else { return };
+        let Some(latest) = self.book.latest(id) else { return };
+        // What has ended never changes: a late beat of it is nobody's.
+        let runs = |start: &&Start| start.epoch == status.epoch && latest.end.is_none();
+        let Some(start) = latest.start.as_ref().filter(runs) else { return };
+        let event = Event::Heard {
+            subject: id,
+            attempt: translate::attempt(status.attempt, status.epoch),
+            heard: translate::heard(&status, start.started_at),
+        };
+        self.keep_status(id, status, now, wall);
+        self.policy.handle_event(event, now);
+    }
+
+    fn attempt_ended(&mut self, end: End, now: Moment, wall: WallTime) {
+        let Some(id) = self.book.id(&end.job) else { return };
+        let event = Event::AttemptEnded {
+            subject: id,
+            attempt: translate::attempt(end.attempt, end.epoch),
+            ending: translate::ending(&end),
+        };
+        let pickups = self.policy.subject(id).map_or(0, |view| view.pickups);
+        let lost = u32::from(end.outcome.class == Class::Lost);
+        self.keep_end(id, end, pickups + lost, wall);
+        self.policy.handle_event(event, now);
+    }
+
+    fn keep_start(&mut self, id: SubjectId, start: Start, wall: WallTime) {
+        let Some(latest) = self.book.latest_mut(id) else { return };
+        // A launch that is under way has no process yet; it is written down when it runs or ends.
+        if start.epoch > latest.journaled_start && start.supervisor.is_some() {
+            latest.journaled_start = start.epoch;
+            self.pending.entries.push(record::entry(wall, &record::attempt_started(&start)));
+        }
+        let newer = latest.start.as_ref().is_none_or(|known| known.epoch < start.epoch);
+        if newer {
+            latest.status = None;
+            latest.end = None;
+            latest.sampled_at = None;
+        }
+        latest.start = Some(start);
+        self.touch(id);
+    }
+
+    fn keep_status(&mut self, id: SubjectId, status: Status, now: Moment, wall: WallTime) {
+        let history_every = self.history_every;
+        let Some(latest) = self.book.latest_mut(id) else { return };
+        let due = latest.sampled_at.is_none_or(|sampled| now.since(sampled) >= history_every);
+        if due && status.sequence > 0 {
+            latest.sampled_at = Some(now);
+            self.pending.entries.push(record::entry(wall, &record::beat(&status)));
+        }
+        latest.status = Some(status);
+    }
+
+    fn keep_end(&mut self, id: SubjectId, end: End, pickups: u32, wall: WallTime) {
+        let Some(latest) = self.book.latest_mut(id) else { return };
+        if end.epoch > latest.journaled_end {
+            latest.journaled_end = end.epoch;
+            self.pending.entries.push(record::entry(wall, &record::attempt_ended(&end)));
+            if end.outcome.class == Class::Lost {
+                let silence_s = latest.status.as_ref().map(|status| status.silence_s).unwrap_or_default();
+                let expired = Body::LeaseExpired {
+                    subject: end.job.clone(),
+                    attempt: end.attempt,
+                    epoch: end.epoch,
+                    previous_holder: latest.start.as_ref().and_then(record::holder),
+                    silence_s,
+                    pickups,
+                };
+                self.pending.entries.push(record::entry(wall, &expired));
+            }
+        }
+        latest.end = Some(end);
+        self.touch(id);
+    }
+}
+
+/// Stands for a supervisor that is not recorded yet; no process has this identity.
+const NOBODY: policy::ProcessId =
+    policy::ProcessId { boot: policy::Fingerprint(0), namespace: 0, pid: 0, start_time: 0 };
+
+fn running(start: &Start, status: Option<&Status>) -> policy::FoundState {
+    policy::FoundState::Running {
+        supervisor: start.supervisor.as_ref().map_or(NOBODY, translate::process),
+        process: start.process.as_ref().map(translate::process),
+        heard: status.map(|status| translate::heard(status, start.started_at)).unwrap_or_default(),
+    }
+}

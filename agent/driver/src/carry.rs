@@ -1,0 +1,127 @@
+//! The policy's actions become rows, entries and orders with names. No choice is left here.
+
+use latido_policy::{Action, Attempt, SubjectId};
+use latido_protocol::journal::Body;
+use latido_protocol::status::SubjectKind;
+use latido_protocol::{SubjectName, WallTime};
+use latido_store::{Store, SubjectRow};
+
+use crate::fact::{AttemptName, Order};
+use crate::record::RowState;
+use crate::{Driver, record, translate};
+
+impl<S: Store> Driver<S> {
+    pub(crate) fn carry(&mut self, action: Action, wall: WallTime) {
+        match action {
+            Action::RecordVerdict { subject, attempt, previous, current, because } => {
+                let Some(name) = self.name(subject) else { return };
+                let body = Body::Transition {
+                    subject: name,
+                    kind: SubjectKind::Job,
+                    attempt: attempt.number.0,
+                    epoch: attempt.epoch.0,
+                    previous: translate::verdict(previous),
+                    current: translate::verdict(current),
+                    reason: because.to_string(),
+                };
+                self.write(subject, &body, wall);
+            }
+            Action::RecordPhase { subject, attempt, phase, because } => {
+                let Some(name) = self.name(subject) else { return };
+                let body = Body::Phase {
+                    subject: name,
+                    attempt: attempt.number.0,
+                    epoch: attempt.epoch.0,
+                    phase: translate::phase(phase),
+                    reason: because.to_string(),
+                };
+                self.write(subject, &body, wall);
+            }
+            Action::RecordLost { subject, attempt, pickups: _, because } => {
+                self.order(subject, attempt, |attempt| Order::RecordLost { attempt, because: because.to_string() });
+            }
+            Action::EndOrphan { subject, attempt, grace, because } => {
+                self.order(subject, attempt, |attempt| Order::EndOrphan {
+                    attempt,
+                    grace,
+                    because: because.to_string(),
+                });
+            }
+            Action::EndAttempt { subject, attempt, supervisor: _, grace, because } => {
+                self.order(subject, attempt, |attempt| Order::EndAttempt {
+                    attempt,
+                    grace,
+                    reason: translate::stop_reason(&because),
+                    because: because.to_string(),
+                });
+            }
+            Action::AskStrategy { subject, attempt, because } => {
+                let Some(strategy) = self.book.latest(subject).map(|latest| latest.job.settings.strategy.clone())
+                else {
+                    return;
+                };
+                self.order(subject, attempt, |attempt| Order::AskStrategy {
+                    attempt,
+                    strategy,
+                    because: because.to_string(),
+                });
+            }
+            Action::Launch { subject, attempt, because } => {
+                let command = self.book.latest_mut(subject).and_then(|latest| latest.command.take());
+                self.order(subject, attempt, |attempt| Order::Launch {
+                    attempt,
+                    because: because.to_string(),
+                    command,
+                });
+            }
+            Action::RecordGap { length } => {
+                let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());
+                self.pending.entries.push(record::entry(wall, &record::noted("gap", detail)));
+            }
+        }
+    }
+
+    fn name(&self, subject: SubjectId) -> Option<SubjectName> {
+        self.book.latest(subject).map(|latest| latest.job.name.clone())
+    }
+
+    fn order(&mut self, subject: SubjectId, attempt: Attempt, order: impl FnOnce(AttemptName) -> Order) {
+        let Some(job) = self.name(subject) else { return };
+        self.orders.push(order(AttemptName { job, number: attempt.number.0, epoch: attempt.epoch.0 }));
+        // The intent and its epoch are in the row before anybody acts on the order.
+        self.touch(subject);
+    }
+
+    fn write(&mut self, subject: SubjectId, body: &Body, wall: WallTime) {
+        self.pending.entries.push(record::entry(wall, body));
+        if let Some(name) = self.name(subject)
+            && !self.changed.contains(&name)
+        {
+            self.changed.push(name);
+        }
+        self.touch(subject);
+    }
+
+    /// Puts the subject's row into what is written next; the newest row of a name wins.
+    pub(crate) fn touch(&mut self, subject: SubjectId) {
+        let (Some(view), Some(latest)) = (self.policy.subject(subject), self.book.latest(subject)) else { return };
+        let state = RowState { journaled_start: latest.journaled_start, journaled_end: latest.journaled_end };
+        let row = SubjectRow {
+            name: record::text(&latest.job.name),
+            kind: "job".to_owned(),
+            verdict: translate::verdict(view.verdict).to_string(),
+            phase: translate::phase(view.phase).to_string(),
+            reason: view.because.to_string(),
+            since_ms: self.moment_to_wall(view.since).as_millis(),
+            attempt: view.attempt.number.0,
+            epoch: view.attempt.epoch.0,
+            pickups: view.pickups,
+            last_beat_ms: latest.status.as_ref().and_then(|status| status.last_beat).map(WallTime::as_millis),
+            sequence: latest.status.as_ref().map_or(0, |status| status.sequence),
+            state: serde_json::to_string(&state).unwrap_or_default(),
+            deadline_ms: None,
+        };
+        self.pending.subjects.retain(|other| other.name != row.name);
+        self.pending.subjects.push(row);
+    }
+}

@@ -1,0 +1,66 @@
+//! The status document: what the policy judged, beside the latest whole records.
+
+use latido_policy::{Moment, SubjectView};
+use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
+use latido_protocol::{Span, SubjectName};
+use latido_store::Store;
+
+use crate::book::Latest;
+use crate::{Driver, translate};
+
+impl<S: Store> Driver<S> {
+    /// The status of all subjects, or of those named; unknown names are left out.
+    pub fn subjects(&self, named: &[SubjectName]) -> Vec<SubjectStatus> {
+        let now = self.listening.now();
+        self.book
+            .iter()
+            .filter(|(name, _, _)| named.is_empty() || named.contains(name))
+            .filter_map(|(_, id, latest)| self.policy.subject(id).map(|view| self.subject_status(&view, latest, now)))
+            .collect()
+    }
+
+    fn subject_status(&self, view: &SubjectView, latest: &Latest, now: Moment) -> SubjectStatus {
+        let status = latest.status.as_ref().filter(|status| status.epoch == view.attempt.epoch.0);
+        let end = latest.end.as_ref();
+        let running = end.is_none() && latest.start.as_ref().is_some_and(|start| start.process.is_some());
+        let progress = end.and_then(|end| end.progress.clone()).or_else(|| status.and_then(|s| s.progress.clone()));
+        let mut reason = view.because.to_string();
+        if let (Some(end), latido_policy::Verdict::Ended) = (end, view.verdict) {
+            reason.clone_from(&end.outcome.detail);
+        }
+        SubjectStatus {
+            name: latest.job.name.clone(),
+            kind: SubjectKind::Job,
+            verdict: translate::verdict(view.verdict),
+            reason,
+            since: self.moment_to_wall(view.since),
+            phase: translate::phase(view.phase),
+            host: latest.start.as_ref().map(|start| start.host.clone()).unwrap_or_default(),
+            policy: latest.job.settings.policy.clone(),
+            last_beat: status.and_then(|status| status.last_beat),
+            silence_s: view.silence.filter(|_| running).map(Span),
+            progress,
+            progress_changed: status.and_then(|status| status.progress_changed),
+            attempt: view.attempt.number.0,
+            epoch: view.attempt.epoch.0,
+            pickups: view.pickups,
+            pid: latest.start.as_ref().filter(|_| running).and_then(|start| start.process.as_ref()).map(|p| p.pid),
+            state: status.and_then(|status| status.state.clone()),
+            errors: status.map_or(0, |status| status.errors),
+            outcome: end.map(|end| end.outcome.clone()),
+            next: next(view, latest, now),
+        }
+    }
+}
+
+/// What comes next, with the last remark of a strategy, launch or look where the job waits for a person.
+fn next(view: &SubjectView, latest: &Latest, now: Moment) -> Option<Next> {
+    if let Some((step, at)) = view.next {
+        return Some(Next { what: step.to_string(), in_s: Some(Span(at.since(now))) });
+    }
+    let waits = matches!(view.phase, latido_policy::Phase::Held | latido_policy::Phase::Stuck);
+    waits.then(|| {
+        let remark = latest.remark.as_ref().map(|remark| format!(" ({remark})")).unwrap_or_default();
+        Next { what: format!("{}{remark}; `latido resume {}`", view.phase_because, latest.job.name), in_s: None }
+    })
+}

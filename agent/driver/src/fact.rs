@@ -1,0 +1,214 @@
+//! What sources tell the driver, with names and whole records; and what a job was found to be.
+
+use std::time::Duration;
+
+use latido_policy::Life;
+use latido_protocol::SubjectName;
+use latido_protocol::files::{End, JobFile, Start, Status, Wanted};
+use latido_protocol::journal::Severity;
+
+/// One attempt, named so that no other can be meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AttemptName {
+    /// its job
+    pub job: SubjectName,
+    /// its number
+    pub number: u32,
+    /// its fencing number
+    pub epoch: u64,
+}
+
+/// Something a source has learned.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    /// A job's folder was found: new, or at the agent's start.
+    JobFound(Box<FoundJob>),
+    /// A job's folder is gone.
+    JobRemoved {
+        /// which
+        job: SubjectName,
+    },
+    /// `wanted.json` says something else.
+    WantChanged {
+        /// which
+        job: SubjectName,
+        /// the whole file
+        wanted: Wanted,
+    },
+    /// An attempt runs.
+    AttemptStarted {
+        /// its `start.json`
+        start: Box<Start>,
+    },
+    /// A launch that was ordered did not take place.
+    LaunchRefused {
+        /// the attempt that was ordered
+        attempt: AttemptName,
+        /// why
+        failure: latido_policy::LaunchFailure,
+        /// why, in words
+        detail: String,
+    },
+    /// A supervisor told its latest.
+    Heard {
+        /// the latest
+        status: Box<Status>,
+    },
+    /// A supervisor is gone and left no ending.
+    SupervisorGone {
+        /// its attempt
+        attempt: AttemptName,
+        /// the job's own processes
+        process: Life,
+    },
+    /// An attempt's ending is on the disk.
+    AttemptEnded {
+        /// its `start.json`, where the attempt has not been told of yet
+        start: Option<Box<Start>>,
+        /// the whole file
+        end: Box<End>,
+    },
+    /// An orphan's processes were told to end.
+    OrphanEnded {
+        /// its attempt
+        attempt: AttemptName,
+        /// pids of those that could not be ended
+        survivors: Vec<u32>,
+    },
+    /// A strategy answered.
+    StrategyAnswered {
+        /// the attempt it was asked about
+        attempt: AttemptName,
+        /// what it proposes
+        proposal: latido_policy::Proposal,
+        /// its reason, or its fault
+        detail: String,
+        /// the command it proposes, where that differs
+        command: Option<Vec<String>>,
+    },
+    /// A look at an attempt failed; nothing is known.
+    LookFailed {
+        /// its attempt
+        attempt: AttemptName,
+        /// why
+        detail: String,
+    },
+    /// A rule answered for these subjects.
+    RuleAnswered {
+        /// the rule's name in the config
+        rule: String,
+        /// the subjects it was asked about
+        subjects: Vec<SubjectName>,
+        /// what holds
+        findings: Vec<Finding>,
+    },
+    /// The agent about itself, for the journal.
+    Noted {
+        /// `started`, `plugin-fault`, `sink-loss` …
+        what: String,
+        /// in words
+        detail: String,
+    },
+}
+
+/// One finding of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// with rule and subject it makes the alert's fingerprint
+    pub key: String,
+    /// whose
+    pub subject: String,
+    /// how bad
+    pub severity: Severity,
+    /// in words
+    pub summary: String,
+}
+
+/// What a job's files and processes say.
+#[derive(Clone, Debug)]
+pub struct FoundJob {
+    /// `job.json`
+    pub job: JobFile,
+    /// `wanted.json`
+    pub wanted: Wanted,
+    /// the highest epoch over all its files
+    pub epoch: u64,
+    /// endings of class `lost` since the last order to resume
+    pub pickups: u32,
+    /// its latest attempt
+    pub attempt: Option<FoundAttempt>,
+}
+
+/// A job's latest attempt as it was found.
+#[derive(Clone, Debug)]
+pub struct FoundAttempt {
+    /// `start.json`
+    pub start: Start,
+    /// the latest beat, asked of the supervisor or read from `status.json`
+    pub status: Option<Status>,
+    /// what is the case
+    pub state: FoundState,
+}
+
+/// How an attempt was found.
+#[derive(Clone, Debug)]
+pub enum FoundState {
+    /// Its starter lives and has not finished.
+    Launching,
+    /// Its supervisor lives.
+    Running,
+    /// Its supervisor is gone and there is no ending.
+    Unattended(Life),
+    /// Its ending is on the disk.
+    Ended(Box<End>),
+}
+
+/// Something to do; the daemon's actions carry it out and tell the outcome as a [`Fact`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Start this attempt.
+    Launch {
+        /// the new attempt
+        attempt: AttemptName,
+        /// why, for `start.json`
+        because: String,
+        /// the strategy's command, where it differs from the job's
+        command: Option<Vec<String>>,
+    },
+    /// Ask the job's strategy.
+    AskStrategy {
+        /// the attempt that ended
+        attempt: AttemptName,
+        /// the strategy's name
+        strategy: String,
+        /// why
+        because: String,
+    },
+    /// Tell a supervisor to end its job.
+    EndAttempt {
+        /// its attempt
+        attempt: AttemptName,
+        /// between SIGTERM and SIGKILL
+        grace: Duration,
+        /// decides the class of the ending
+        reason: latido_protocol::attempt::StopReason,
+        /// why, in words
+        because: String,
+    },
+    /// End every process of an orphan.
+    EndOrphan {
+        /// its attempt
+        attempt: AttemptName,
+        /// between SIGTERM and SIGKILL
+        grace: Duration,
+        /// why, in words
+        because: String,
+    },
+    /// Record that an attempt is lost.
+    RecordLost {
+        /// its attempt
+        attempt: AttemptName,
+        /// why, in words
+        because: String,
+    },
+}

@@ -1,0 +1,134 @@
+//! The listening time line: the agent's clock with everything cut out in which it could not hear.
+
+use std::time::Duration;
+
+use latido_policy::Moment;
+use latido_protocol::WallTime;
+
+/// What the clocks said at one instant. Only the daemon's `clock.rs` reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// the clock that does not count suspend (Linux `CLOCK_MONOTONIC`)
+    pub monotonic: Duration,
+    /// the clock that does (`CLOCK_BOOTTIME`)
+    pub boottime: Duration,
+    /// the calendar, for records
+    pub wall: WallTime,
+}
+
+/// A pass at least this often, so that a gap is found by its absence and not by comparing clocks alone: there are
+/// machines whose monotonic clock runs on while they sleep.
+pub const PASS_EVERY: Duration = Duration::from_secs(5);
+
+/// A pass later than planned by more than this heard nothing meanwhile. Scheduling on a busy machine is late by
+/// milliseconds; a stopped process, a frozen machine or a disk that hangs by seconds.
+pub const LATENESS_MAX: Duration = Duration::from_secs(1);
+
+/// Where the line begins: far enough in, that a silence from before the agent's start has room.
+const START: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Turns readings into moments.
+#[derive(Debug)]
+pub struct Listening {
+    now: Moment,
+    last: Option<Reading>,
+    planned: Duration,
+}
+
+impl Default for Listening {
+    fn default() -> Self {
+        Self { now: Moment::ORIGIN.after(START), last: None, planned: PASS_EVERY }
+    }
+}
+
+impl Listening {
+    /// The moment of the last reading.
+    pub fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// Moves the line to `reading` and returns the gap it found, suspend included.
+    pub fn advance(&mut self, reading: Reading) -> Option<Duration> {
+        let last = self.last.replace(reading)?;
+        let elapsed = reading.monotonic.saturating_sub(last.monotonic);
+        let suspended = reading.boottime.saturating_sub(last.boottime).saturating_sub(elapsed);
+        let late = elapsed.saturating_sub(self.planned);
+        let deaf = if late > LATENESS_MAX { late } else { Duration::ZERO };
+        self.now = self.now.after(elapsed.saturating_sub(deaf));
+        let gap = deaf + if suspended > LATENESS_MAX { suspended } else { Duration::ZERO };
+        (gap > Duration::ZERO).then_some(gap)
+    }
+
+    /// Says how long the driver may sleep before `next`, and remembers it.
+    pub fn plan(&mut self, next: Option<Moment>) -> Duration {
+        self.planned = next.map_or(PASS_EVERY, |next| next.since(self.now).min(PASS_EVERY));
+        self.planned
+    }
+
+    /// The calendar time of a moment, as the last reading's calendar has it.
+    pub fn wall(&self, moment: Moment) -> WallTime {
+        let Some(last) = self.last else {
+            return WallTime::from_millis(0);
+        };
+        let ago = u64::try_from(self.now.since(moment).as_millis()).unwrap_or(u64::MAX);
+        WallTime::from_millis(last.wall.as_millis().saturating_sub(ago))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(monotonic_s: u64, boottime_s: u64, wall_s: u64) -> Reading {
+        Reading {
+            monotonic: Duration::from_secs(monotonic_s),
+            boottime: Duration::from_secs(boottime_s),
+            wall: WallTime::from_millis(wall_s * 1000),
+        }
+    }
+
+    #[test]
+    fn a_pass_in_time_moves_the_line_by_what_elapsed() {
+        let mut line = Listening::default();
+        assert_eq!(line.advance(at(100, 100, 0)), None);
+        let start = line.now();
+        line.plan(None);
+        assert_eq!(line.advance(at(104, 104, 4)), None);
+        assert_eq!(line.now().since(start), Duration::from_secs(4));
+    }
+
+    /// systemd/systemd#20284: the monotonic clock ran on while the machine slept.
+    #[test]
+    fn c001_a_late_pass_heard_nothing_meanwhile() {
+        let mut line = Listening::default();
+        line.advance(at(100, 100, 0));
+        let start = line.now();
+        line.plan(Some(start.after(Duration::from_secs(2))));
+        assert_eq!(line.advance(at(162, 162, 62)), Some(Duration::from_secs(60)));
+        assert_eq!(line.now().since(start), Duration::from_secs(2));
+    }
+
+    /// rust-lang/rust#87906: the monotonic clock stood still while the machine slept.
+    #[test]
+    fn c005_suspend_is_told_by_the_boot_clock_and_counts_for_nobody() {
+        let mut line = Listening::default();
+        line.advance(at(100, 100, 0));
+        let start = line.now();
+        line.plan(None);
+        assert_eq!(line.advance(at(101, 700, 600)), Some(Duration::from_secs(599)));
+        assert_eq!(line.now().since(start), Duration::from_secs(1));
+    }
+
+    /// sonic-net/SONiC#218: the wall clock steps both ways, hours long.
+    #[test]
+    fn c010_steps_of_the_wall_clock_move_nothing() {
+        let mut line = Listening::default();
+        line.advance(at(100, 100, 100_000));
+        let start = line.now();
+        for (second, wall) in [(101, 96_400), (102, 103_600), (103, 0)] {
+            line.plan(None);
+            assert_eq!(line.advance(at(second, second, wall)), None);
+        }
+        assert_eq!(line.now().since(start), Duration::from_secs(3));
+    }
+}

@@ -1,0 +1,72 @@
+//! Entries and rows: how what happened is written down.
+
+use latido_protocol::files::{End, Start, Status};
+use latido_protocol::journal::Body;
+use latido_protocol::{SubjectName, WallTime};
+use latido_store::NewEntry;
+
+/// An entry for the journal.
+pub(crate) fn entry(at: WallTime, body: &Body) -> NewEntry {
+    NewEntry {
+        at_ms: at.as_millis(),
+        kind: body.kind().to_owned(),
+        subject: body.subject().map(str::to_owned),
+        // Strings, numbers and options of our own: this cannot fail, and an empty object would show if it did.
+        body: serde_json::to_string(body).unwrap_or_else(|_| "{}".to_owned()),
+    }
+}
+
+pub(crate) fn attempt_started(start: &Start) -> Body {
+    Body::AttemptStarted {
+        subject: start.job.clone(),
+        attempt: start.attempt,
+        epoch: start.epoch,
+        reason: start.because.clone(),
+    }
+}
+
+pub(crate) fn attempt_ended(end: &End) -> Body {
+    Body::AttemptEnded {
+        subject: end.job.clone(),
+        attempt: end.attempt,
+        epoch: end.epoch,
+        outcome: end.outcome.clone(),
+        started: end.started_at.unwrap_or(end.ended_at),
+        progress: end.progress.clone(),
+    }
+}
+
+pub(crate) fn beat(status: &Status) -> Body {
+    Body::Beat {
+        subject: status.job.clone(),
+        attempt: status.attempt,
+        epoch: status.epoch,
+        beat: status.sequence,
+        progress: status.progress.clone(),
+        state: status.state.clone(),
+        errors: status.errors,
+    }
+}
+
+/// Who held an attempt, in words for the entry `lease-expired`.
+pub(crate) fn holder(start: &Start) -> Option<String> {
+    start.supervisor.as_ref().map(|supervisor| format!("supervisor {} on {}", supervisor.pid, start.host))
+}
+
+/// What the store keeps of a subject beyond its columns.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub(crate) struct RowState {
+    pub(crate) journaled_start: u64,
+    pub(crate) journaled_end: u64,
+}
+
+/// The agent about itself.
+pub(crate) fn noted(what: &str, detail: String) -> Body {
+    Body::Agent { what: what.to_owned(), detail }
+}
+
+/// Text of a name, for rows.
+pub(crate) fn text(name: &SubjectName) -> String {
+    name.as_str().to_owned()
+}

@@ -1,0 +1,225 @@
+//! Whole records on one side, the policy's numbers on the other. Nothing is decided here.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use latido_policy as policy;
+use latido_protocol::attempt::StopReason;
+use latido_protocol::files::{Beats, End, Identity, JobSettings, Orphans, ResumeOn, Start, Status, Want, Wanted};
+use latido_protocol::status::{Phase, Verdict};
+use latido_protocol::{Class, Progress, WallTime};
+
+use crate::fact::AttemptName;
+
+/// Stands for any value inside one life of the agent.
+pub(crate) fn fingerprint(value: impl Hash) -> policy::Fingerprint {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    policy::Fingerprint(hasher.finish())
+}
+
+pub(crate) fn process(identity: &Identity) -> policy::ProcessId {
+    policy::ProcessId {
+        boot: fingerprint((&identity.machine_id, &identity.boot_id)),
+        namespace: identity.pid_namespace,
+        pid: identity.pid,
+        start_time: identity.start_time,
+    }
+}
+
+pub(crate) fn attempt(number: u32, epoch: u64) -> policy::Attempt {
+    policy::Attempt { number: policy::AttemptNumber(number), epoch: policy::Epoch(epoch) }
+}
+
+impl AttemptName {
+    pub(crate) fn to_policy(&self) -> policy::Attempt {
+        attempt(self.number, self.epoch)
+    }
+
+    /// The attempt a `start.json` speaks of.
+    pub fn of(start: &Start) -> Self {
+        Self { job: start.job.clone(), number: start.attempt, epoch: start.epoch }
+    }
+}
+
+/// What was decided for a job, as its policy judges it. The seed of its jitter comes from its name.
+pub fn settings(settings: &JobSettings, seed: u64) -> policy::JobSettings {
+    let on = |which| settings.resume.on.contains(&which);
+    policy::JobSettings {
+        lease: lease(settings),
+        resume: policy::ResumePolicy {
+            on: policy::ResumeOn {
+                lost: on(ResumeOn::Lost),
+                failed: on(ResumeOn::Failed),
+                stale: on(ResumeOn::Stale),
+                hung: on(ResumeOn::Hung),
+                limit: on(ResumeOn::Limit),
+            },
+            max_attempts: NonZeroU32::new(settings.resume.max_attempts).unwrap_or(NonZeroU32::MIN),
+            max_pickups: settings.resume.max_pickups,
+            backoff_first: settings.resume.backoff.first.0,
+            backoff_longest: settings.resume.backoff.longest.0,
+        },
+        orphans: match settings.orphans {
+            Orphans::End => policy::Orphans::End,
+            Orphans::Hold => policy::Orphans::Hold,
+        },
+        grace: settings.grace.0,
+        seed,
+    }
+}
+
+/// The lease of a job's beats.
+pub fn lease(settings: &JobSettings) -> policy::Lease {
+    policy::Lease {
+        beats: match settings.beats {
+            Beats::Auto => policy::BeatSource::Auto,
+            Beats::Own => policy::BeatSource::Own,
+            Beats::Presence => policy::BeatSource::Presence,
+        },
+        interval: settings.interval.0,
+        ttl: settings.ttl.0,
+        start_within: settings.start_within.0,
+        hung_after: settings.hung_after.duration(),
+        run_for: settings.run_for.duration(),
+    }
+}
+
+/// What is wanted; a pause counts from `at`.
+pub(crate) fn want(wanted: &Wanted, at: WallTime) -> policy::Want {
+    match wanted.want {
+        Want::Run => policy::Want::Run,
+        Want::Stop => policy::Want::Stop,
+        Want::Resume => policy::Want::Resume,
+        Want::Pause => {
+            let left = |until: WallTime| Duration::from_millis(until.as_millis().saturating_sub(at.as_millis()));
+            policy::Want::Pause(wanted.until.map(left))
+        }
+    }
+}
+
+/// The word by which a job says of itself that it fails (`latido beat --state failing`, `--fail`).
+const FAILING: &str = "failing";
+
+/// What a supervisor told, `later` after it was written.
+pub(crate) fn heard(status: &Status, started_at: Option<WallTime>) -> policy::Heard {
+    let progress = status.progress.as_ref().filter(|progress| !progress.is_empty());
+    policy::Heard {
+        sequence: status.sequence,
+        silence: status.silence_s.0,
+        still: status.still_s.0,
+        running: started_at.map_or(Duration::ZERO, |start| {
+            Duration::from_millis(status.at.as_millis().saturating_sub(start.as_millis()))
+        }),
+        progress: progress.map(progress_fingerprint),
+        checkpoint: progress.and_then(|progress| progress.checkpoint.as_ref()).map(fingerprint),
+        failing: status.state.as_deref() == Some(FAILING),
+        broken: status.broken,
+        stopping: status.stopping,
+    }
+}
+
+fn progress_fingerprint(progress: &Progress) -> policy::Fingerprint {
+    fingerprint((
+        progress.fraction.map(f64::to_bits),
+        progress.done,
+        progress.total,
+        &progress.step,
+        &progress.checkpoint,
+    ))
+}
+
+/// How an attempt ended.
+pub(crate) fn ending(end: &End) -> policy::Ending {
+    let ran_for = end.started_at.map_or(Duration::ZERO, |start| {
+        Duration::from_millis(end.ended_at.as_millis().saturating_sub(start.as_millis()))
+    });
+    policy::Ending {
+        class: match end.outcome.class {
+            Class::Completed => policy::Class::Completed,
+            Class::Failed => policy::Class::Failed,
+            Class::Lost => policy::Class::Lost,
+            Class::Stopped => policy::Class::Stopped,
+            Class::Limit => policy::Class::Limit,
+        },
+        outcome: fingerprint((end.outcome.kind, end.outcome.code, end.outcome.signal)),
+        checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.as_ref()).map(fingerprint),
+        launch_failed: end.outcome.kind == latido_protocol::OutcomeKind::LaunchFailed,
+        ran_for,
+    }
+}
+
+/// A verdict as documents and the journal have it.
+pub fn verdict(verdict: policy::Verdict) -> Verdict {
+    match verdict {
+        policy::Verdict::Waiting => Verdict::Waiting,
+        policy::Verdict::Missing => Verdict::Missing,
+        policy::Verdict::Alive => Verdict::Alive,
+        policy::Verdict::Late => Verdict::Late,
+        policy::Verdict::Stale => Verdict::Stale,
+        policy::Verdict::Hung => Verdict::Hung,
+        policy::Verdict::Failing => Verdict::Failing,
+        policy::Verdict::Orphaned => Verdict::Orphaned,
+        policy::Verdict::Dead => Verdict::Dead,
+        policy::Verdict::Unknown => Verdict::Unknown,
+        policy::Verdict::Ended => Verdict::Ended,
+    }
+}
+
+pub(crate) fn phase(phase: policy::Phase) -> Phase {
+    match phase {
+        policy::Phase::Pending => Phase::Pending,
+        policy::Phase::Launching => Phase::Launching,
+        policy::Phase::Running => Phase::Running,
+        policy::Phase::Draining => Phase::Draining,
+        policy::Phase::BackingOff => Phase::BackingOff,
+        policy::Phase::Held => Phase::Held,
+        policy::Phase::Stuck => Phase::Stuck,
+        policy::Phase::Paused => Phase::Paused,
+        policy::Phase::Ended => Phase::Ended,
+    }
+}
+
+/// How the ending is recorded that a reason brings about. A reason that ends nothing is an order of latido's own.
+pub(crate) fn stop_reason(because: &policy::Reason) -> StopReason {
+    match because.stop_reason() {
+        None | Some(policy::StopReason::Commanded) => StopReason::Commanded,
+        Some(policy::StopReason::Stale) => StopReason::Stale,
+        Some(policy::StopReason::Hung) => StopReason::Hung,
+        Some(policy::StopReason::Limit) => StopReason::Limit,
+        Some(policy::StopReason::Superseded) => StopReason::Superseded,
+    }
+}
+
+/// What the store's row says of a subject; `None` for words of another version.
+pub(crate) fn recorded(verdict: &str, phase: &str) -> Option<policy::Recorded> {
+    let verdicts = [
+        policy::Verdict::Waiting,
+        policy::Verdict::Missing,
+        policy::Verdict::Alive,
+        policy::Verdict::Late,
+        policy::Verdict::Stale,
+        policy::Verdict::Hung,
+        policy::Verdict::Failing,
+        policy::Verdict::Orphaned,
+        policy::Verdict::Dead,
+        policy::Verdict::Unknown,
+        policy::Verdict::Ended,
+    ];
+    let phases = [
+        policy::Phase::Pending,
+        policy::Phase::Launching,
+        policy::Phase::Running,
+        policy::Phase::Draining,
+        policy::Phase::BackingOff,
+        policy::Phase::Held,
+        policy::Phase::Stuck,
+        policy::Phase::Paused,
+        policy::Phase::Ended,
+    ];
+    Some(policy::Recorded {
+        verdict: verdicts.into_iter().find(|known| self::verdict(*known).to_string() == verdict)?,
+        phase: phases.into_iter().find(|known| self::phase(*known).to_string() == phase)?,
+    })
+}

@@ -1,0 +1,324 @@
+//! Whole stories: facts in, orders out, and what the journal says of them. No clock, no process, a store in memory.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::time::Duration;
+
+use latido_driver::{AttemptName, Driver, Fact, FoundAttempt, FoundJob, FoundState, Order, Output, Reading};
+use latido_policy::{Life, Proposal};
+use latido_protocol::files::{
+    Backoff, Beats, End, Identity, JobFile, JobSettings, LogLimits, Orphans, Resume, ResumeOn, Start, Status, Want,
+    Wanted,
+};
+use latido_protocol::status::{Phase, Verdict};
+use latido_protocol::{Limit, Outcome, Progress, Span, SubjectName, WallTime};
+use latido_store::{MemoryStore, Store};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn name() -> SubjectName {
+    "catalogue".parse().unwrap()
+}
+
+fn identity(pid: u32) -> Identity {
+    Identity { machine_id: "m".into(), boot_id: "b".into(), pid_namespace: 1, pid, start_time: u64::from(pid) }
+}
+
+fn settings() -> JobSettings {
+    JobSettings {
+        policy: "default".into(),
+        strategy: "script".into(),
+        beats: Beats::Own,
+        interval: Span(3 * SECOND),
+        ttl: Span(10 * SECOND),
+        start_within: Span(20 * SECOND),
+        hung_after: Limit::None,
+        run_for: Limit::None,
+        resume: Resume {
+            on: vec![ResumeOn::Lost],
+            max_attempts: 3,
+            max_pickups: 5,
+            backoff: Backoff { first: Span(Duration::ZERO), longest: Span(Duration::ZERO) },
+        },
+        orphans: Orphans::End,
+        grace: Span(2 * SECOND),
+        log: LogLimits { size_max: 1 << 20, files_max: 2 },
+        history_every: Span(300 * SECOND),
+        presence_every: Span(60 * SECOND),
+    }
+}
+
+/// The driver with a clock that the test moves.
+struct World {
+    driver: Driver<MemoryStore>,
+    monotonic: Duration,
+}
+
+impl World {
+    fn new(store: MemoryStore) -> Self {
+        Self { driver: Driver::new(store, 300 * SECOND).unwrap(), monotonic: 1000 * SECOND }
+    }
+
+    fn wall(&self) -> WallTime {
+        WallTime::from_millis(1_700_000_000_000 + u64::try_from(self.monotonic.as_millis()).unwrap())
+    }
+
+    fn step(&mut self, facts: Vec<Fact>) -> Output {
+        let reading = Reading { monotonic: self.monotonic, boottime: self.monotonic, wall: self.wall() };
+        let output = self.driver.step(facts, reading);
+        assert!(output.store_error.is_none(), "{:?}", output.store_error);
+        output
+    }
+
+    /// Lets time pass with a driver that is called whenever it asks to be, and gathers its orders.
+    fn pass(&mut self, length: Duration) -> Vec<Order> {
+        let end = self.monotonic + length;
+        let mut orders = Vec::new();
+        let mut output = self.step(vec![]);
+        while self.monotonic < end {
+            self.monotonic = (self.monotonic + output.wake_in.max(Duration::from_millis(1))).min(end);
+            output = self.step(vec![]);
+            orders.append(&mut output.orders);
+        }
+        orders
+    }
+
+    fn start(&self, attempt: u32, epoch: u64) -> Start {
+        Start {
+            version: 1,
+            job: name(),
+            attempt,
+            epoch,
+            host: "here".into(),
+            launched_at: self.wall(),
+            starter: identity(1),
+            because: "first attempt".into(),
+            command: vec!["catalogue".into()],
+            directory: "/".into(),
+            checkpoint: String::new(),
+            sockets: "/run/x".into(),
+            supervisor: Some(identity(100 + attempt)),
+            process: Some(identity(200 + attempt)),
+            started_at: Some(self.wall()),
+        }
+    }
+
+    fn found(&self, state: FoundState, epoch: u64) -> Fact {
+        Fact::JobFound(Box::new(FoundJob {
+            job: JobFile {
+                version: 1,
+                name: name(),
+                created_at: WallTime::from_millis(1),
+                command: vec!["catalogue".into()],
+                directory: "/".into(),
+                environment: Default::default(),
+                settings: settings(),
+            },
+            wanted: Wanted {
+                version: 1,
+                want: Want::Run,
+                epoch,
+                at: WallTime::from_millis(1),
+                until: None,
+                by: "test".into(),
+            },
+            epoch,
+            pickups: 0,
+            attempt: Some(FoundAttempt { start: self.start(1, epoch), status: None, state }),
+        }))
+    }
+
+    fn status(&self, sequence: u64, silence: Duration) -> Fact {
+        Fact::Heard {
+            status: Box::new(Status {
+                version: 1,
+                job: name(),
+                attempt: 1,
+                epoch: 1,
+                at: self.wall(),
+                sequence,
+                last_beat: Some(self.wall()),
+                progress_changed: None,
+                progress: Some(Progress { checkpoint: Some("200".into()), ..Progress::default() }),
+                state: None,
+                errors: 0,
+                ready: true,
+                broken: false,
+                silence_s: Span(silence),
+                still_s: Span(silence),
+                output_bytes: 0,
+                stopping: false,
+            }),
+        }
+    }
+
+    fn ended(&self, attempt: u32, epoch: u64, outcome: Outcome) -> Fact {
+        Fact::AttemptEnded {
+            start: None,
+            end: Box::new(End {
+                version: 1,
+                job: name(),
+                attempt,
+                epoch,
+                started_at: Some(self.wall()),
+                ended_at: WallTime::from_millis(self.wall().as_millis() + 5000),
+                outcome,
+                rusage: None,
+                progress: None,
+                recorded_by: "supervisor".into(),
+                proof: "waited for".into(),
+            }),
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.driver.subjects(&[])[0].verdict
+    }
+
+    fn kinds(&mut self) -> Vec<String> {
+        let rows = self.driver.store().entries_after(0, &[], 1000).unwrap();
+        rows.into_iter().map(|row| row.kind).collect()
+    }
+}
+
+fn attempt(number: u32, epoch: u64) -> AttemptName {
+    AttemptName { job: name(), number, epoch }
+}
+
+fn proposal(proposal: Proposal) -> Fact {
+    Fact::StrategyAnswered { attempt: attempt(1, 1), proposal, detail: String::new(), command: None }
+}
+
+#[test]
+fn a_killed_job_is_asked_about_and_launched_again_with_the_next_epoch() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    assert_eq!(world.step(vec![found]).orders, []);
+    let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    let orders = world.step(vec![ended]).orders;
+    assert!(
+        matches!(&orders[..], [Order::AskStrategy { attempt: about, strategy, .. }] if *about == attempt(1, 1) && strategy == "script"),
+        "{orders:?}"
+    );
+    let orders = world.step(vec![proposal(Proposal::Launch)]).orders;
+    assert!(matches!(&orders[..], [Order::Launch { attempt: next, .. }] if *next == attempt(2, 2)), "{orders:?}");
+    let row = world.driver.store().subjects().unwrap().remove(0);
+    assert_eq!((row.attempt, row.epoch, row.phase.as_str()), (2, 2, "launching"), "the intent is on the disk");
+    let kinds = world.kinds();
+    for kind in ["attempt-started", "attempt-ended", "lease-expired", "transition", "phase"] {
+        assert!(kinds.iter().any(|other| other == kind), "{kind} is missing in {kinds:?}");
+    }
+}
+
+#[test]
+fn an_orphan_is_ended_before_anything_is_launched() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    world.step(vec![found]);
+    let gone = Fact::SupervisorGone { attempt: attempt(1, 1), process: Life::Alive };
+    let orders = world.step(vec![gone.clone()]).orders;
+    assert!(
+        matches!(&orders[..], [Order::EndOrphan { attempt: orphan, .. }] if *orphan == attempt(1, 1)),
+        "{orders:?}"
+    );
+    assert_eq!(world.verdict(), Verdict::Orphaned);
+    assert_eq!(world.step(vec![gone]).orders, [], "told twice, ordered once");
+    let ended = Fact::OrphanEnded { attempt: attempt(1, 1), survivors: vec![] };
+    let orders = world.step(vec![ended]).orders;
+    assert!(matches!(&orders[..], [Order::RecordLost { .. }]), "{orders:?}");
+    let lost = world.ended(1, 1, Outcome::lost("the supervisor's process is gone"));
+    assert!(matches!(&world.step(vec![lost]).orders[..], [Order::AskStrategy { .. }]));
+}
+
+#[test]
+fn survivors_hold_the_job_and_a_broken_strategy_holds_it_too() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Unattended(Life::Alive), 1);
+    world.step(vec![found]);
+    let survivors = Fact::OrphanEnded { attempt: attempt(1, 1), survivors: vec![4711] };
+    assert_eq!(world.step(vec![survivors]).orders, []);
+    let status = world.driver.subjects(&[]).remove(0);
+    assert_eq!(status.phase, Phase::Held);
+    assert!(status.next.unwrap().what.contains("4711"));
+
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    world.step(vec![found, ended]);
+    assert_eq!(world.step(vec![proposal(Proposal::Failed)]).orders, []);
+    assert_eq!(world.driver.subjects(&[])[0].phase, Phase::Held);
+}
+
+/// Silence grows only while the agent listens: a stopped agent, however long, makes nobody stale.
+#[test]
+fn an_agent_that_was_stopped_longer_than_the_ttl_calls_nobody_stale() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let beat = world.status(1, Duration::ZERO);
+    world.step(vec![found, beat]);
+    world.pass(2 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Alive);
+    world.monotonic += 3600 * SECOND;
+    world.step(vec![]);
+    assert_eq!(world.verdict(), Verdict::Late, "at most the planned sleep counts, and not the hour");
+    assert!(world.kinds().contains(&"agent".to_owned()), "the gap is one entry");
+    world.pass(11 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Stale, "a full ttl of listening after the gap");
+}
+
+#[test]
+fn silence_measured_by_the_supervisor_survives_a_restart_of_the_agent() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let silent = world.status(3, 9 * SECOND);
+    world.step(vec![found, silent]);
+    assert_eq!(world.verdict(), Verdict::Late);
+    world.pass(2 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Stale);
+}
+
+#[test]
+fn what_has_ended_never_changes_and_a_restart_records_nothing_twice() {
+    let mut store = MemoryStore::default();
+    let mut before = Vec::new();
+    for round in 0..2 {
+        let mut world = World::new(store);
+        let Fact::AttemptEnded { end, .. } = world.ended(1, 1, Outcome::exited(0)) else { unreachable!() };
+        let found = world.found(FoundState::Ended(end), 1);
+        world.step(vec![found]);
+        world.driver.forget_absent(WallTime::from_millis(0));
+        let late = world.status(9, Duration::ZERO);
+        assert_eq!(world.step(vec![late]).orders, []);
+        assert_eq!(world.verdict(), Verdict::Ended);
+        let kinds = world.kinds();
+        if round == 1 {
+            assert_eq!(kinds, before);
+        }
+        before = kinds;
+        store = world.driver.into_store();
+    }
+}
+
+#[test]
+fn a_stop_outranks_the_answer_of_a_strategy() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    world.step(vec![found, ended]);
+    let wanted =
+        Wanted { version: 1, want: Want::Stop, epoch: 1, at: world.wall(), until: None, by: "latido stop".into() };
+    world.step(vec![Fact::WantChanged { job: name(), wanted }]);
+    assert_eq!(world.step(vec![proposal(Proposal::Launch)]).orders, []);
+    assert_eq!(world.driver.subjects(&[])[0].phase, Phase::Ended);
+}
+
+#[test]
+fn a_removed_job_leaves_no_row_and_a_late_answer_meets_nobody() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    world.step(vec![found]);
+    world.step(vec![Fact::JobRemoved { job: name() }]);
+    assert_eq!(world.driver.store().subjects().unwrap(), []);
+    let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    assert_eq!(world.step(vec![ended, proposal(Proposal::Launch)]).orders, []);
+}
