@@ -1,5 +1,3 @@
 //! The integration tests: one binary, one line per suite.
 
 mod cli;
-mod faults;
-mod support;
