@@ -73,7 +73,7 @@ pub fn own() -> Result<Identity, IdentityError> {
 /// # Errors
 /// When `/proc` does not tell, which is no proof of anything.
 pub fn of(pid: u32) -> Result<Option<Identity>, IdentityError> {
-    Ok(stat_of(pid)?.filter(|stat| !stat.has_ended()).map(|stat| from_stat(&stat)).transpose()?)
+    stat_of(pid)?.filter(|stat| !stat.has_ended()).map(|stat| from_stat(&stat)).transpose()
 }
 
 /// Looks whether the process of an identity lives. It never believes and always checks.

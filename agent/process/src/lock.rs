@@ -17,7 +17,7 @@ use crate::sys;
 
 /// How long a taker tries again. A probe holds the lock shared for some microseconds; one that was interrupted in between
 /// by the scheduler of a loaded machine needs some milliseconds.
-const TAKE_FOR: Duration = Duration::from_millis(30);
+const TAKE_FOR: Duration = Duration::from_millis(50);
 
 /// Between two tries: far above a probe's time and far below what a person notices.
 const TRY_EVERY: Duration = Duration::from_millis(1);

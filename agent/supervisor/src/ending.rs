@@ -59,7 +59,7 @@ pub(crate) struct Facts {
     pub(crate) progress: Option<Progress>,
     pub(crate) survivors: Vec<Identity>,
     /// bytes of output that the log could not take
-    pub(crate) dropped: u64,
+    pub(crate) lost: u64,
     /// true when the process ran and was collected
     pub(crate) ran: bool,
 }
@@ -156,8 +156,8 @@ fn prove(attempt: &AttemptDir, start: &Start, facts: &Facts) -> String {
     } else {
         proof.push_str(&format!("; the job's lock is also held by {}", others.join(", ")));
     }
-    if facts.dropped > 0 {
-        proof.push_str(&format!("; {} bytes of output were lost, the log could not be written", facts.dropped));
+    if facts.lost > 0 {
+        proof.push_str(&format!("; {} bytes of output were lost, the log could not be written", facts.lost));
     }
     proof
 }

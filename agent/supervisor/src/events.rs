@@ -410,7 +410,7 @@ impl Supervisor {
             outcome: ending::judge(how, self.order.as_ref(), self.parts.book.errno()),
             progress: self.parts.book.progress(),
             survivors,
-            dropped: self.parts.output.dropped(),
+            lost: self.parts.output.lost(),
             ran: true,
         };
         debug_assert!(rustix::fs::fstat(self.parts.lock.as_fd()).is_ok(), "the lock is held until the end");

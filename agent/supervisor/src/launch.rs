@@ -231,7 +231,7 @@ impl Launch {
     fn fail(self, error: &RunError) -> Result<Launched, RefuseError> {
         let detail = format!("cannot {}", describe(error));
         let outcome = Outcome::launch_failed(detail.clone());
-        let facts = Facts { outcome, progress: None, survivors: Vec::new(), dropped: 0, ran: false };
+        let facts = Facts { outcome, progress: None, survivors: Vec::new(), lost: 0, ran: false };
         let end = ending::compose(&self.attempt, &self.start, facts);
         ending::record(&self.attempt, &self.start, &end).map_err(|source| RefuseError::Record { source })?;
         Ok(Launched::Failed { detail })

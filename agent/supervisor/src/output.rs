@@ -49,8 +49,8 @@ impl Output {
     }
 
     /// Bytes that the log could not take.
-    pub(crate) fn dropped(&self) -> u64 {
-        self.log.dropped_in_all
+    pub(crate) fn lost(&self) -> u64 {
+        self.log.lost
     }
 
     /// What to poll for.
@@ -66,7 +66,7 @@ impl Output {
         for pass in 0..PASS_MAX {
             let Some(pipe) = &self.pipe else { return Drained::Closed };
             match rustix::io::read(pipe, &mut buffer) {
-                Ok((filled, _)) if filled.is_empty() => {
+                Ok(([], _)) => {
                     self.pipe = None;
                     return Drained::Closed;
                 }
@@ -94,14 +94,15 @@ struct Log {
     file: Option<File>,
     size: u64,
     /// bytes lost since the last that were kept; told in the log when it takes bytes again
-    dropped: u64,
-    dropped_in_all: u64,
+    untold: u64,
+    /// bytes lost in all
+    lost: u64,
 }
 
 impl Log {
     fn new(path: PathBuf, limits: LogLimits) -> Self {
         let (size_max, files_max) = (limits.size_max.max(SIZE_MIN), limits.files_max.max(1));
-        Self { path, size_max, files_max, file: None, size: 0, dropped: 0, dropped_in_all: 0 }
+        Self { path, size_max, files_max, file: None, size: 0, untold: 0, lost: 0 }
     }
 
     /// Looks what became of the file: it may have been truncated, or removed to free its space.
@@ -118,17 +119,17 @@ impl Log {
 
     /// Appends all or counts what was lost. It never waits for space.
     fn append(&mut self, mut bytes: &[u8]) {
-        if self.dropped > 0 {
+        if self.untold > 0 {
             let notice =
-                format!("\n[latido: {} bytes of output were lost, the log could not be written]\n", self.dropped);
+                format!("\n[latido: {} bytes of output were lost, the log could not be written]\n", self.untold);
             if self.write(notice.as_bytes()).is_ok() {
-                self.dropped = 0;
+                self.untold = 0;
             }
         }
         while !bytes.is_empty() {
             let Ok(count) = self.write(bytes) else {
-                self.dropped += bytes.len() as u64;
-                self.dropped_in_all += bytes.len() as u64;
+                self.untold += bytes.len() as u64;
+                self.lost += bytes.len() as u64;
                 return;
             };
             bytes = &bytes[count..];
@@ -245,7 +246,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut log = Log::new(folder.path().join("absent/output.log"), LogLimits { size_max: 0, files_max: 0 });
         log.append(b"lost");
-        assert_eq!(log.dropped_in_all, 4);
+        assert_eq!(log.lost, 4);
         std::fs::create_dir(folder.path().join("absent")).unwrap();
         log.append(b"kept");
         let text = std::fs::read_to_string(folder.path().join("absent/output.log")).unwrap();

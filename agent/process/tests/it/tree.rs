@@ -129,7 +129,7 @@ fn members_of_a_group_without_its_leader_and_without_mark_are_doubtful() {
     leader.0.wait().unwrap();
     let living = find(&tree).unwrap();
     assert_eq!((living.processes, living.doubtful), (vec![], vec![member.clone()]));
-    assert_eq!(end(&tree, Duration::ZERO).unwrap().survivors, [member.clone()]);
+    assert_eq!(end(&tree, Duration::ZERO).unwrap().survivors, std::slice::from_ref(&member));
     assert!(!is_gone(&member), "what is only doubtful gets no signal");
     latido_process::tree::signal(&[member], latido_process::Signal::KILL);
 }

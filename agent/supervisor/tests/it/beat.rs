@@ -14,10 +14,9 @@ fn sleeper() -> Attempt {
 }
 
 fn status(attempt: &Attempt) -> latido_protocol::files::Status {
-    match attempt.connect().ask(&Request::Status) {
-        Answer::Status { status } => *status,
-        other => panic!("{other:?}"),
-    }
+    let answer = attempt.connect().ask(&Request::Status);
+    let Answer::Status { status } = answer else { panic!("{answer:?}") };
+    *status
 }
 
 /// Sends a datagram with descriptors and returns the end that tells when they are closed.
