@@ -11,7 +11,11 @@ const GUESTS: &str = "tests/guests";
 
 /// The things that no text names.
 fn unnamed(things: &[String], texts: &[&Source]) -> Vec<String> {
-    let named = |thing: &&String| texts.iter().any(|source| source.text.contains(thing.as_str()));
+    let named = |thing: &&String| {
+        // A folder with hyphens may be named by its crate, which has none.
+        let spellings = [(*thing).clone(), thing.replace('-', "_")];
+        texts.iter().any(|source| spellings.iter().any(|spelling| source.text.contains(spelling)))
+    };
     things.iter().filter(|thing| !named(thing)).map(|thing| format!("{thing} is named by no test")).collect()
 }
 
@@ -46,6 +50,36 @@ fn every_guest_that_misbehaves_has_a_test() {
         .filter(|name| source::root().join(GUESTS).join(name).join("Cargo.toml").is_file())
         .collect();
     assert_none(&unnamed(&guests, &hosts), "a guest without a test proves nothing");
+}
+
+/// Names in the last column of a table's rows, where they look like tests: several words joined by `_`.
+fn proofs(document: &str) -> Vec<String> {
+    let rows = document.lines().filter(|line| line.starts_with("| ") && line.trim_end().ends_with("` |"));
+    let cells = rows.filter_map(|row| row.trim_end().trim_end_matches('|').rsplit('|').next());
+    let names = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    names.filter(|name| name.matches('_').count() > 2).map(str::to_owned).collect()
+}
+
+/// The proofs that no file defines as a function.
+fn unproved(proofs: &[String], sources: &[Source]) -> Vec<String> {
+    let is_defined = |name: &&String| sources.iter().any(|source| source.text.contains(&format!("fn {name}(")));
+    proofs.iter().filter(|name| !is_defined(name)).map(|name| format!("{name} is no test")).collect()
+}
+
+#[test]
+fn every_invariant_names_tests_that_exist() {
+    let document = std::fs::read_to_string(source::root().join("ARCHITECTURE.md")).unwrap();
+    let proofs = proofs(&document);
+    assert!(proofs.len() >= 11, "the table of invariants was not found: {proofs:?}");
+    assert_none(&unproved(&proofs, &source::rust()), "name the test that proves it");
+}
+
+#[test]
+fn a_proof_that_is_gone_is_found() {
+    let names = proofs("| 1 | x | no `y` | `a_b_c_d`, `e_f_g_h` |\n| 2 | x_y_z_w | – |\n");
+    assert_eq!(names, ["a_b_c_d", "e_f_g_h"]);
+    let sources = [source::sample("a.rs", "fn a_b_c_d() {}")];
+    assert_eq!(unproved(&names, &sources), ["e_f_g_h is no test"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::assert_none;
 use crate::source::{self, Source, sample};
 
 /// Words that no identifier of ours contains, with the word to use.
-const FORBIDDEN: [(&str, &str); 13] = [
+const FORBIDDEN: [(&str, &str); 12] = [
     ("entity", "subject: what is watched"),
     ("keepalive", "beat: one word for one heartbeat"),
     ("health", "verdict: a judgement has a reason, health has none"),
@@ -20,7 +20,6 @@ const FORBIDDEN: [(&str, &str); 13] = [
     ("helper", "what it does"),
     ("helpers", "what they do"),
     ("manager", "what it does: a driver steps, a store stores"),
-    ("outbox", "journal: the durable sequence that sinks read"),
     ("quiesce", "drain: take nothing new, then end"),
 ];
 
