@@ -33,7 +33,7 @@ const STATEMENTS: usize = 32;
 
 /// A database up to this size is checked whole at every opening, which takes a few milliseconds; a larger one is
 /// checked on demand and otherwise found damaged where it is read.
-const CHECKED_BYTES_MAX: u64 = 4 * 1024 * 1024;
+const CHECKED_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A connection that is ready, and the journal's id.
 pub(crate) struct Opened {

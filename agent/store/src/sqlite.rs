@@ -253,3 +253,29 @@ impl Store for SqliteStore {
         Ok(Checkpoint { log_bytes, blocked })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SQLite's numbers for `synchronous`: 1 is normal, 2 is full.
+    fn level(store: &SqliteStore) -> u32 {
+        store.connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn only_a_quick_commit_does_not_wait_for_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = SqliteStore::open(&directory.path().join("latido.db")).unwrap();
+        assert_eq!(level(&store), 2);
+        for _ in 0..2 {
+            store.commit_quick(&Batch::default()).unwrap();
+            assert_eq!(level(&store), 1);
+            store.commit(&Batch::default()).unwrap();
+            assert_eq!(level(&store), 2);
+        }
+        store.commit_quick(&Batch::default()).unwrap();
+        store.advance("history", 1).unwrap();
+        assert_eq!(level(&store), 2);
+    }
+}

@@ -13,10 +13,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rusqlite::Connection;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 /// Regular files in the tree of [`Place::new`].
-const FILES: u64 = 1_203;
+const FILES: usize = 1_203;
 
 struct Place {
     _folder: TempDir,
@@ -58,7 +59,7 @@ impl Place {
 
     /// Starts a run, and kills it when it has begun `more` hashes after the line that ends with `line`.
     fn kill_after(&self, line: &str, more: usize) {
-        let mut child = self.command().args(["--pace", "4s"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = self.command().args(["--pace", "8s"]).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let reached = lines.map_while(Result::ok).any(|found| found.ends_with(line));
         assert!(reached, "the run ended before it said {line:?}");
@@ -125,14 +126,15 @@ fn unescape(path: &[u8]) -> Vec<u8> {
 fn killed_twice_it_records_every_file_once_and_hashes_nothing_recorded_again() {
     let place = Place::new();
     place.kill_after("400 of 1203 files recorded", 57);
-    assert_eq!(place.recorded().len(), 400);
-    place.kill_after("800 of 1203 files recorded", 150);
+    let first = place.recorded().len();
+    place.kill_after("800 of 1203 files recorded", 230);
+    let second = place.recorded().len();
     let said = place.complete();
-    assert!(said.contains("run 3: 1203 files"), "{said}");
-    assert!(said.contains("completed: 1203 files recorded, 0 of them unreadable; 403 hashed by this run"), "{said}");
+    assert!(said.contains(&format!("run 3: {FILES} files")), "{said}");
+    assert!(said.contains(&format!("completed: {FILES} files recorded, 0 of them unreadable")), "{said}");
 
     let recorded = place.recorded();
-    assert_eq!(recorded.len() as u64, FILES);
+    assert_eq!(recorded.len(), FILES);
     assert!(recorded.values().all(|(_, times)| *times == 1), "a recorded file was recorded again");
     let hashed = place.hashed();
     let distinct: BTreeSet<_> = hashed.iter().collect();
@@ -145,13 +147,18 @@ fn killed_twice_it_records_every_file_once_and_hashes_nothing_recorded_again() {
             *again.entry(*run).or_default() += 1;
         }
     }
-    assert!(again[&1] >= 57 && again[&1] <= 199, "{again:?}");
-    assert!(again[&2] >= 150 && again[&2] <= 199, "{again:?}");
-    let runs = place.runs();
-    assert_eq!(
-        runs.iter().map(|run| (run.0, run.1, run.3)).collect::<Vec<_>>(),
-        [(400, 0, false), (400, 400, false), (403, 800, true)]
-    );
+    assert!(again.values().all(|count| *count <= 199), "hashed again after each kill: {again:?}");
+    assert_eq!(again.values().sum::<usize>(), hashed.len() - FILES, "the log has every hash that was lost");
+    assert!(hashed.len() > FILES, "both kills came between two commits");
+    let count = |files: usize| i64::try_from(files).unwrap();
+    let runs: Vec<_> = place.runs().iter().map(|run| (run.0, run.1, run.3)).collect();
+    let expected = [
+        (count(first), 0, false),
+        (count(second - first), count(first), false),
+        (count(FILES - second), count(second), true),
+    ];
+    assert_eq!(runs, expected);
+    assert!(first >= 400 && second >= 1_000, "{first} and {second}");
 }
 
 #[test]
@@ -159,19 +166,32 @@ fn a_whole_run_does_nothing_the_second_time_and_only_what_changed_the_third() {
     let place = Place::new();
     place.complete();
     place.complete();
-    assert_eq!(place.hashed().len() as u64, FILES);
+    assert_eq!(place.hashed().len(), FILES);
     let changed = place.tree.join("back\\slash");
     fs::write(&changed, "changed").unwrap();
     place.complete();
     let recorded = place.recorded();
-    assert_eq!(place.hashed().len() as u64, FILES + 1);
+    assert_eq!(place.hashed().len(), FILES + 1);
     assert_eq!(recorded[changed.as_os_str().as_bytes()], (3, 2));
     assert_eq!(place.runs().last().unwrap().0, 1);
-    let hash: String = Connection::open(&place.database)
-        .unwrap()
-        .query_row("select hash from files where path like '%lines'", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(hash, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "SHA-256 of nothing");
+}
+
+#[test]
+fn the_hash_is_sha_256_of_the_whole_file() {
+    let place = Place::new();
+    let long: Vec<u8> = (0..2_500_000_u32).map(|n| (n % 251) as u8).collect();
+    fs::write(place.tree.join("long"), &long).unwrap();
+    place.complete();
+    let connection = Connection::open(&place.database).unwrap();
+    let recorded = |name: &str| -> (String, i64) {
+        let path = place.tree.join(name);
+        let sql = "select hash, size from files where path = ?1";
+        connection.query_row(sql, [path.to_str().unwrap()], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    assert_eq!(recorded("two\nlines"), (nothing.to_owned(), 0));
+    let expected: String = Sha256::digest(&long).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(recorded("long"), (expected, 2_500_000));
 }
 
 #[test]
