@@ -1,0 +1,83 @@
+//! A sink that stores the journal in a SQLite database, each entry exactly once in effect.
+//!
+//! The key of a row is (agent, sequence), and an entry that comes again is ignored, so that a batch may be delivered
+//! any number of times. The plugin keeps nothing between calls. The schema is described in the README.
+
+mod rows;
+mod schema;
+
+#[expect(unsafe_code, reason = "generated: the exports of a component")]
+mod bindings {
+    wit_bindgen::generate!({ path: "../../wit", world: "storage-sink" });
+    use super::Sqlite;
+    export!(Sqlite with_types_in self);
+}
+
+use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
+use bindings::exports::latido::plugin::sink::{Entry, Guest as Sink, PluginError};
+use bindings::latido::plugin::sql::{self, SqlError, Value};
+
+/// The name of the granted database; the settings may choose another.
+const DATABASE: &str = "main";
+
+/// How long to wait when another process holds the database, in milliseconds.
+const BUSY_RETRY_MS: u64 = 250;
+
+/// How long to wait when the disk is full, in milliseconds: somebody has to make room first.
+const FULL_RETRY_MS: u64 = 10_000;
+
+#[used]
+#[expect(unsafe_code, reason = "a custom section is how the host finds the manifest")]
+#[unsafe(link_section = "latido:manifest")]
+static MANIFEST: [u8; include_bytes!("../plugin.toml").len()] = *include_bytes!("../plugin.toml");
+
+struct Sqlite;
+
+impl Lifecycle for Sqlite {
+    fn describe() -> Description {
+        Description {
+            name: "sqlite".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            summary: "Stores the journal in a SQLite database, each entry exactly once in effect".into(),
+            settings_schema: r#"{"type":"object","additionalProperties":false,"properties":{}}"#.into(),
+        }
+    }
+
+    fn configure(settings: String) -> Result<(), PluginError> {
+        let settings: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(&settings).map_err(|error| PluginError::InvalidConfig(error.to_string()))?;
+        if let Some(key) = settings.keys().next() {
+            return Err(PluginError::InvalidConfig(format!("unknown setting `{key}`; this sink has none")));
+        }
+        schema::migrate(DATABASE)
+    }
+}
+
+impl Sink for Sqlite {
+    fn write(batch: Vec<Entry>) -> Result<u64, PluginError> {
+        let Some(newest) = batch.iter().map(|entry| entry.sequence).max() else { return Ok(0) };
+        for (statement, rows) in rows::by_statement(batch) {
+            sql::execute(DATABASE, statement, &rows).map_err(refusal)?;
+        }
+        Ok(newest)
+    }
+
+    fn flush() -> Result<(), PluginError> {
+        Ok(()) // nothing is buffered
+    }
+}
+
+/// Says to the agent what a database's refusal means for the batch.
+fn refusal(error: SqlError) -> PluginError {
+    match error {
+        SqlError::Denied(what) => PluginError::Denied(what),
+        SqlError::Busy => PluginError::RetryAfter(BUSY_RETRY_MS),
+        SqlError::Full => PluginError::RetryAfter(FULL_RETRY_MS),
+        SqlError::Failed(why) => PluginError::Retry(why),
+    }
+}
+
+/// The value of a counter. SQLite's integers are signed; no counter of the agent comes near their end.
+fn integer(value: u64) -> Value {
+    Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
+}
