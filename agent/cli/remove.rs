@@ -7,7 +7,7 @@ use latido::jobs::remove::{self, RemoveError};
 
 use crate::args::RemoveArgs;
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::subject;
 
 /// Carries the command out.
@@ -22,20 +22,18 @@ pub(crate) fn run(args: &RemoveArgs, context: &Context) -> Result<ExitCode, Fail
 
 fn failure(args: &RemoveArgs, context: &Context, error: &RemoveError) -> Failure {
     let job = &args.job;
-    let what = format!("cannot remove `{job}`");
+    let (what, why) = subject::parts(error);
     match error {
         RemoveError::NoJob { .. } => subject::unknown(&context.state, job, "remove"),
-        RemoveError::Lives { .. } => {
-            Failure::refused(what, chain(error), format!("stop it first: `latido stop {job}`"))
-        }
+        RemoveError::Lives { .. } => Failure::refused(what, why, format!("stop it first: `latido stop {job}`")),
         RemoveError::Unknown { .. } => {
-            Failure::refused(what, chain(error), format!("`latido why {job}` shows what is known of it"))
+            Failure::refused(what, why, format!("`latido why {job}` shows what is known of it"))
         }
         RemoveError::Recover { .. } | RemoveError::Files { .. } => Failure::itself(
             what,
-            chain(error),
+            why,
             format!("look at {}: is it writable, is its disk full?", context.state.path().display()),
         ),
-        _ => Failure::itself(what, chain(error), format!("`latido why {job}` shows what is known of it")),
+        _ => Failure::itself(what, why, format!("`latido why {job}` shows what is known of it")),
     }
 }

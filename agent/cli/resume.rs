@@ -9,7 +9,7 @@ use latido::jobs::resume::{self, ResumeError, Resumed};
 
 use crate::args::ResumeArgs;
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::outcome::{self, Asked};
 use crate::{print, run, subject};
 
@@ -47,27 +47,27 @@ pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<ExitCode, Fail
 
 fn failure(args: &ResumeArgs, context: &Context, error: &ResumeError) -> Failure {
     let job = &args.job;
-    let what = format!("cannot resume `{job}`");
+    let (what, why) = subject::parts(error);
     let why_shows = format!("`latido why {job}` shows what is known of it");
     match error {
         ResumeError::NoJob { .. } => subject::unknown(&context.state, job, "resume"),
-        ResumeError::Unknown { .. } | ResumeError::Orphan { .. } => Failure::refused(what, chain(error), why_shows),
-        ResumeError::Launch { source: LaunchError::NoJob { why, .. }, .. } => {
-            Failure::refused(what, why.clone(), "its job.json is needed; `latido remove` frees the name")
+        ResumeError::Unknown { .. } | ResumeError::Orphan { .. } => Failure::refused(what, why, why_shows),
+        ResumeError::Launch { source, .. } if matches!(**source, LaunchError::NoJob { .. }) => {
+            Failure::refused(what, why, "its job.json is needed; `latido remove` frees the name")
         }
         ResumeError::Launch { source, .. } => run::launch_failure(job, source),
         ResumeError::Wanted { .. } => Failure::itself(
             what,
-            chain(error),
+            why,
             format!("look at {}: is it writable, is its disk full?", context.state.path().display()),
         ),
         ResumeError::AgentDidNot { .. } => {
-            let failure = Failure::refused(what, chain(error), why_shows);
+            let failure = Failure::refused(what, why, why_shows);
             match outcome::agent_status(&context.state, job) {
                 Asked::Status(status) => failure.and_why(format!("the agent says {}: {}", status.phase, status.reason)),
                 Asked::Unknown | Asked::NoAgent => failure,
             }
         }
-        _ => Failure::itself(what, chain(error), why_shows),
+        _ => Failure::itself(what, why, why_shows),
     }
 }

@@ -218,23 +218,31 @@ fn files_failure(name: &SubjectName, why: String) -> Failure {
 
 /// A launch that did not take place.
 pub(crate) fn launch_failure(name: &SubjectName, error: &LaunchError) -> Failure {
-    let what = format!("cannot launch `{name}`");
+    let (what, why) = subject::parts(error);
     match error {
         LaunchError::NoSupervisor { .. } => Failure::itself(
             what,
-            chain(error),
+            why,
             format!("install it beside `latido`, or name it in {}", launch::SUPERVISOR_VARIABLE),
         ),
         LaunchError::Locked { .. } | LaunchError::Survivors { .. } | LaunchError::Unknown { .. } => {
-            Failure::refused(what, chain(error), format!("`latido why {name}` shows what is known of it"))
+            Failure::refused(what, why, format!("`latido why {name}` shows what is known of it"))
         }
         LaunchError::NotWanted { .. } | LaunchError::Superseded { .. } => {
-            Failure::refused(what, chain(error), format!("`latido status {name}` shows how it is"))
+            Failure::refused(what, why, format!("`latido status {name}` shows how it is"))
         }
         LaunchError::Supervisor { .. } | LaunchError::Silent { .. } => {
-            Failure::itself(what, chain(error), format!("`latido why {name}` shows what is known of it"))
+            Failure::itself(what, why, format!("`latido why {name}` shows what is known of it"))
         }
-        _ => files_failure(name, chain(error)),
+        LaunchError::NoJob { .. }
+        | LaunchError::Previous { .. }
+        | LaunchError::Wanted { .. }
+        | LaunchError::Lock { .. }
+        | LaunchError::Identity { .. }
+        | LaunchError::Sockets { .. }
+        | LaunchError::Folder { .. }
+        | LaunchError::Record { .. }
+        | _ => files_failure(name, chain(error)),
     }
 }
 

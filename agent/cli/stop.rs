@@ -8,7 +8,7 @@ use latido::jobs::stop::{self, StopError, StopOrder, Stopped};
 
 use crate::args::StopArgs;
 use crate::context::Context;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::{print, subject};
 
 /// Carries the command out.
@@ -30,27 +30,27 @@ pub(crate) fn run(args: &StopArgs, context: &Context) -> Result<ExitCode, Failur
 
 fn failure(args: &StopArgs, context: &Context, error: &StopError) -> Failure {
     let job = &args.job;
-    let what = format!("cannot stop `{job}`");
+    let (what, why) = subject::parts(error);
     match error {
         StopError::NoJob { .. } => subject::unknown(&context.state, job, "stop"),
         StopError::Wanted { .. } | StopError::Recover { .. } => Failure::itself(
             what,
-            chain(error),
+            why,
             format!("look at {}: is it writable, is its disk full?", context.state.path().display()),
         ),
         StopError::Unanswered { supervisor, .. } => Failure::unreachable(
             what,
-            chain(error),
+            why,
             format!("is process {supervisor} stopped? continue it with `kill -CONT {supervisor}` and try again"),
         ),
         StopError::Orphan { source: OrphanError::Survivors { .. }, .. } | StopError::StillThere { .. } => Failure::no(
             what,
-            chain(error),
+            why,
             format!("`latido stop {job} --force` kills at once; what the kernel does not end is named in the cause"),
         ),
         StopError::Refused { .. } | StopError::Unknown { .. } | StopError::Orphan { .. } => {
-            Failure::refused(what, chain(error), format!("`latido why {job}` shows what is known of it"))
+            Failure::refused(what, why, format!("`latido why {job}` shows what is known of it"))
         }
-        _ => Failure::itself(what, chain(error), format!("`latido why {job}` shows what is known of it")),
+        _ => Failure::itself(what, why, format!("`latido why {job}` shows what is known of it")),
     }
 }

@@ -43,6 +43,19 @@ pub(crate) fn unreadable(state: &StateDir, error: &std::io::Error) -> Failure {
     )
 }
 
+/// An error as the first two parts of a message: what could not be done, and why. The own words of an error name both,
+/// or its source says why.
+pub(crate) fn parts(error: &dyn std::error::Error) -> (String, String) {
+    let own = error.to_string();
+    let below = error.source().map(chain);
+    let (what, why) = match own.split_once(": ") {
+        Some((what, why)) => (what.to_owned(), Some(why.to_owned())),
+        None => (own, None),
+    };
+    let why = [why, below].into_iter().flatten().collect::<Vec<_>>().join(": ");
+    (format!("cannot {what}"), if why.is_empty() { "that is all that is known".to_owned() } else { why })
+}
+
 /// The time of records.
 pub(crate) fn at() -> WallTime {
     latido::jobs::clock::wall_time()

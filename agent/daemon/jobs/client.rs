@@ -85,10 +85,13 @@ impl Line {
         let fail = |source: io::Error| AskError::Io { socket: socket.to_owned(), source };
         // A path too long for a socket is a link to one that is not.
         let target = if socket.as_os_str().as_bytes().len() > SOCKET_PATH_MAX {
-            std::fs::read_link(socket).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => AskError::NobodyThere { socket: socket.to_owned() },
-                _ => fail(error),
-            })?
+            match std::fs::read_link(socket) {
+                Ok(target) => target,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(AskError::NobodyThere { socket: socket.to_owned() });
+                }
+                Err(error) => return Err(fail(error)),
+            }
         } else {
             socket.to_owned()
         };
@@ -122,10 +125,13 @@ impl Line {
 
     fn fail(&self, source: io::Error) -> AskError {
         let socket = self.socket.clone();
-        match source.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => AskError::Deadline { socket, within: self.within },
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => AskError::Closed { socket },
-            _ => AskError::Io { socket, source },
+        let kind = source.kind();
+        if matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
+            AskError::Deadline { socket, within: self.within }
+        } else if matches!(kind, io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
+            AskError::Closed { socket }
+        } else {
+            AskError::Io { socket, source }
         }
     }
 

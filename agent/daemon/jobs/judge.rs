@@ -152,6 +152,7 @@ fn judged(facts: &JobFacts) -> (Verdict, String) {
             format!("{}: {}", judgement.because, inspect::list(living))
         }
         Some(AttemptFacts { state: AttemptState::Ended, records }) => match &records.end {
+            Some(end) if end.outcome.class == Class::Completed => end.outcome.detail.clone(),
             Some(end) => format!("{}: {}", end.outcome.class, end.outcome.detail),
             None => judgement.because.to_string(),
         },

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod inspect;
 pub mod judge;
 pub mod launch;
+mod launch_error;
 pub mod ledger;
 pub mod make;
 pub mod orphans;

@@ -66,7 +66,7 @@ pub enum ResumeError {
         /// which
         job: SubjectName,
         /// why
-        source: LaunchError,
+        source: Box<LaunchError>,
     },
     /// That it is wanted cannot be recorded.
     #[error("resume job {job}")]
@@ -133,7 +133,7 @@ pub fn resume(state: &StateDir, job: &SubjectName, by: &str, because: &str) -> R
                     Err(LaunchError::Survivors { attempt, .. }) if !deadline.has_passed() => {
                         end_left(job, &facts, attempt)?;
                     }
-                    Err(source) => return Err(ResumeError::Launch { job: job.clone(), source }),
+                    Err(error) => return Err(ResumeError::Launch { job: job.clone(), source: Box::new(error) }),
                 }
             }
         }
