@@ -1,6 +1,13 @@
 //! The command line, as a person or a script sees it.
 
+mod beats;
 mod completions;
 mod config;
+mod contract;
 mod help;
+mod launches;
+mod logs;
+mod run;
+mod status;
+mod stop;
 mod transcript;

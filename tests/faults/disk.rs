@@ -1,0 +1,152 @@
+//! Disks that are full, read-only or gone.
+
+use std::fs;
+use std::path::Path;
+
+use latido_protocol::Class;
+use latido_protocol::status::Verdict;
+
+use crate::support::{World, wait_until};
+
+/// A mount for as long as it is held.
+struct Mount {
+    folder: tempfile::TempDir,
+}
+
+impl Mount {
+    /// A small file system in memory. `None` where this user may not mount, which is said on stderr.
+    #[expect(clippy::unwrap_in_result, clippy::print_stderr, reason = "a test fails by a panic, and skips loudly")]
+    fn small(world: &World, size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let options = format!("size={size},mode=0700");
+        let mounted = world
+            .command("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs", folder.path().to_str().unwrap()])
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            Some(Self { folder })
+        } else {
+            eprintln!("SKIPPED: this user cannot mount a small file system, so nothing is tested here");
+            None
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn remount(&self, world: &World, how: &str) {
+        let target = self.path().to_str().unwrap();
+        let done = world.command("mount").args(["-o", &format!("remount,{how}"), target]).status().unwrap();
+        assert!(done.success());
+    }
+
+    /// Takes all that is left.
+    fn fill(&self) {
+        let filler = self.path().join("filler");
+        let mut size = 1 << 20;
+        while size > 0 {
+            let old = fs::metadata(&filler).map_or(0, |file| file.len());
+            if append(&filler, size).is_err() {
+                fs::File::options().write(true).open(&filler).unwrap().set_len(old).unwrap();
+                size /= 2;
+            }
+        }
+    }
+
+    fn free(&self) {
+        fs::remove_file(self.path().join("filler")).unwrap();
+    }
+}
+
+fn append(path: &Path, size: usize) -> std::io::Result<()> {
+    use std::io::Write;
+    fs::File::options().append(true).create(true).open(path)?.write_all(&vec![b'f'; size])
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        #[expect(clippy::disallowed_methods, reason = "the test unmounts what it mounted")]
+        let _ = std::process::Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}
+
+/// Field case C235 (anomalyco/opencode#7607), of the state directory: nothing begins on a full disk, and no file of 0
+/// bytes is left; with room again it works.
+#[test]
+fn c235_on_a_full_disk_nothing_begins_and_nothing_is_torn() {
+    let outside = World::new();
+    let Some(mount) = Mount::small(&outside, "4m") else { return };
+    let world = World::with_state(&mount.path().join("state"));
+    world.detach("before", &[], "exit 0");
+    world.end("before", 1);
+    mount.fill();
+    let ran = world.latido(&["run", "--detach", "--name", "x", "--", "sh", "-c", "echo $$ >> runs"]).ends_with(125);
+    assert!(ran.stderr.contains("No space left") && ran.stderr.contains("next:"), "{ran:?}");
+    assert!(!world.state().job(&"x".parse().unwrap()).path().exists());
+    let ran = world.latido(&["resume", "before"]).ends_with(125);
+    assert!(ran.stderr.contains("No space left"), "{ran:?}");
+    assert_eq!(world.attempts("before"), [1]);
+    world.latido(&["status"]).ends_with(0);
+    for entry in walkdir::WalkDir::new(world.state().path()) {
+        let entry = entry.unwrap();
+        let is_record = entry.path().extension().is_some_and(|extension| extension == "json");
+        assert!(!is_record || entry.metadata().unwrap().len() > 0, "{} is empty", entry.path().display());
+    }
+    mount.free();
+    world.detach("x", &[], "exit 0");
+    world.end("x", 1);
+    world.latido(&["resume", "before"]).ends_with(0);
+    assert_eq!(world.read("runs"), "");
+}
+
+/// The job goes on while the disk is full, and its ending is recorded once there is room.
+#[test]
+fn an_ending_on_a_full_disk_is_recorded_when_there_is_room() {
+    let outside = World::new();
+    let Some(mount) = Mount::small(&outside, "4m") else { return };
+    let world = World::with_state(&mount.path().join("state"));
+    let home = world.home().display().to_string();
+    world.detach(
+        "a",
+        &[],
+        &format!("while ! test -e {home}/go; do sleep 0.05; done; echo out; touch {home}/over; exit 3"),
+    );
+    mount.fill();
+    fs::write(world.home().join("go"), "").unwrap();
+    wait_until("the job's end", || world.home().join("over").exists());
+    mount.free();
+    let end = world.end("a", 1);
+    assert_eq!((end.outcome.class, end.outcome.code), (Class::Failed, Some(3)));
+    wait_until("the ledger", || world.latido(&["ledger"]).stdout.lines().count() == 2);
+}
+
+#[test]
+fn a_read_only_state_directory_is_read_and_refused() {
+    let outside = World::new();
+    let Some(mount) = Mount::small(&outside, "4m") else { return };
+    let world = World::with_state(&mount.path().join("state"));
+    world.detach("a", &[], "exit 3");
+    world.end("a", 1);
+    wait_until("the supervisor's end", || !world.state().job(&"a".parse().unwrap()).busy().exists());
+    mount.remount(&outside, "ro");
+    for words in
+        [&["run", "--detach", "--name", "x", "--", "true"][..], &["resume", "a"], &["stop", "a"], &["remove", "a"]]
+    {
+        let ran = world.latido(words).ends_with(125);
+        assert!(ran.stderr.contains("Read-only file system") && ran.stderr.contains("next:"), "{words:?}: {ran:?}");
+    }
+    assert_eq!(world.status("a").verdict, Verdict::Ended);
+    world.latido(&["logs", "a"]).ends_with(0);
+    mount.remount(&outside, "rw");
+}
+
+#[test]
+fn a_state_directory_that_is_a_file_is_named() {
+    let world = World::new();
+    fs::write(world.state().path(), "").unwrap();
+    let ran = world.latido(&["run", "--detach", "--", "true"]).ends_with(125);
+    assert!(ran.stderr.contains(world.state().path().to_str().unwrap()), "{ran:?}");
+    let ran = world.latido(&["status"]).ends_with(125);
+    assert!(ran.stderr.contains(world.state().path().to_str().unwrap()), "{ran:?}");
+}

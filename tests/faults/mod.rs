@@ -1,0 +1,7 @@
+//! Faults: whoever can die is killed, whatever can be damaged is damaged, and then it is looked for doubles and losses.
+
+mod disk;
+mod doubles;
+mod identity;
+mod orphans;
+mod records;

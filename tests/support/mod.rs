@@ -1,0 +1,7 @@
+//! What the suites share: a world of their own for each test, and waits that end with a condition.
+
+mod wait;
+mod world;
+
+pub(crate) use wait::wait_until;
+pub(crate) use world::{Ran, World};
