@@ -41,7 +41,7 @@ pub struct AttemptRecords {
 }
 
 /// The chain of an error as one line.
-pub(super) fn words(error: &dyn std::error::Error) -> String {
+pub fn words(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut below = error.source();
     while let Some(error) = below {

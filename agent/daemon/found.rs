@@ -1,0 +1,84 @@
+//! What a job's folder and processes say, in the driver's words.
+
+use latido_driver::{FoundAttempt, FoundJob, FoundState};
+use latido_policy::Life;
+use latido_protocol::SubjectName;
+use latido_protocol::files::{Start, Want, Wanted};
+use latido_protocol::layout::StateDir;
+use latido_protocol::FORMAT_VERSION;
+
+use crate::clock;
+use crate::jobs::inspect::{self, AttemptFacts, AttemptState};
+use crate::jobs::records;
+
+/// Looks at a job. `None` when its folder is gone.
+///
+/// # Errors
+/// Says what cannot be read when `job.json` itself is unreadable: such a job is left alone, not judged.
+pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<FoundJob>, String> {
+    let Some(facts) = inspect::inspect(state, name) else { return Ok(None) };
+    for message in &facts.damaged {
+        tracing::warn!(job = %name, "{message}");
+    }
+    let Some(job) = facts.job else {
+        return Err(facts.damaged.first().cloned().unwrap_or_else(|| "its job.json cannot be read".to_owned()));
+    };
+    // Nobody can know whether somebody stopped it: a job whose wants are unreadable is not started by itself.
+    let wanted = facts.wanted.unwrap_or_else(|| Wanted {
+        version: FORMAT_VERSION,
+        want: Want::Stop,
+        epoch: facts.epoch,
+        at: clock::wall(),
+        until: None,
+        by: "nobody: the file is missing or damaged".to_owned(),
+    });
+    let attempt = facts.latest.and_then(found_attempt);
+    Ok(Some(FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, attempt }))
+}
+
+/// Returns `None` for an attempt whose `start.json` cannot be read and that has no ending: a launch before its first
+/// record, which the next look sees more of.
+fn found_attempt(facts: AttemptFacts) -> Option<FoundAttempt> {
+    let life = life_of(&facts.state);
+    let AttemptFacts { records, state } = facts;
+    let state = match (state, records.end) {
+        (AttemptState::Ended, Some(end)) => FoundState::Ended(Box::new(end)),
+        (AttemptState::Launching, _) => FoundState::Launching,
+        (AttemptState::Running, _) => FoundState::Running,
+        (
+            AttemptState::Ended
+            | AttemptState::Orphaned { .. }
+            | AttemptState::Dead { .. }
+            | AttemptState::Unknown { .. },
+            _,
+        ) => FoundState::Unattended(life),
+    };
+    Some(FoundAttempt { start: records.start?, status: records.status, state })
+}
+
+fn life_of(state: &AttemptState) -> Life {
+    match state {
+        AttemptState::Launching | AttemptState::Running | AttemptState::Orphaned { .. } => Life::Alive,
+        AttemptState::Dead { .. } => Life::Gone,
+        // An ending that vanished between two looks proves nothing.
+        AttemptState::Ended | AttemptState::Unknown { .. } => Life::Unknown,
+    }
+}
+
+/// What is the case with the job's own processes after its supervisor is gone.
+pub(crate) fn life(state: &StateDir, start: &Start) -> Life {
+    let folder = state.job(&start.job);
+    let facts = inspect::look_at(&folder, start.attempt, &mut Vec::new());
+    if let AttemptState::Unknown { why } = &facts.state {
+        tracing::warn!(job = %start.job, attempt = start.attempt, why, "cannot tell whether it lives");
+    }
+    life_of(&facts.state)
+}
+
+/// The last attempts of a job as a strategy is told of them, the oldest first.
+pub(crate) fn past(state: &StateDir, job: &SubjectName, count_max: usize) -> Vec<records::AttemptRecords> {
+    let folder = state.job(job);
+    let numbers = records::attempt_numbers(&folder).unwrap_or_default();
+    let skipped = numbers.len().saturating_sub(count_max);
+    numbers.into_iter().skip(skipped).map(|number| records::read_attempt(&folder, number, &mut Vec::new())).collect()
+}

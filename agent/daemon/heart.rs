@@ -1,0 +1,176 @@
+//! The thread on which the driver lives: facts and questions come in by one bounded queue, orders go out.
+//!
+//! It waits for nothing but its queue and the store. Whatever is slow (a plugin, a process that will not end, a
+//! client that does not read) waits elsewhere and comes back as a fact.
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use latido_driver::{Driver, Fact, Order, Output};
+use latido_protocol::SubjectName;
+use latido_store::SqliteStore;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::clock;
+
+/// Facts and questions that may wait. A supervisor's beats are coalesced, so this holds some hundred jobs' worth; when
+/// it is full the senders wait, and the supervisors keep the newest beat for them.
+const QUEUE_MAX: usize = 4096;
+
+/// Facts applied in one step at most, so that answers and orders are never far away.
+const STEP_MAX: usize = 1024;
+
+type Question = Box<dyn FnOnce(&mut Driver<SqliteStore>) + Send>;
+
+enum Input {
+    Fact(Fact),
+    Question(Question),
+}
+
+/// A handle to the driver's thread.
+#[derive(Clone)]
+pub(crate) struct Heart {
+    inputs: SyncSender<Input>,
+}
+
+/// What comes out of it.
+pub(crate) struct Beats {
+    /// what is to be done
+    pub(crate) orders: mpsc::UnboundedReceiver<Order>,
+    /// subjects that rules want to be asked about
+    pub(crate) changed: mpsc::UnboundedReceiver<SubjectName>,
+    /// the journal's newest entry
+    pub(crate) sequence: watch::Receiver<u64>,
+    /// ends when every handle is gone and the last step is done
+    pub(crate) thread: JoinHandle<()>,
+}
+
+/// Why the driver could not be asked: its thread has ended, which happens when the agent ends.
+#[derive(Debug, thiserror::Error)]
+#[error("reach the agent's driver: it has ended")]
+pub(crate) struct Ended;
+
+impl Heart {
+    pub(crate) fn start(driver: Driver<SqliteStore>) -> io::Result<(Self, Beats)> {
+        let (inputs, queue) = sync_channel(QUEUE_MAX);
+        // Unbounded on purpose: one order a job and one change a decision, each made by the policy, none by a guest.
+        let (orders_out, orders) = mpsc::unbounded_channel();
+        let (changed_out, changed) = mpsc::unbounded_channel();
+        let (sequence_out, sequence) = watch::channel(0);
+        let mut thread = Thread { driver, queue, orders: orders_out, changed: changed_out, sequence: sequence_out };
+        let thread = std::thread::Builder::new().name("driver".to_owned()).spawn(move || thread.run())?;
+        Ok((Self { inputs }, Beats { orders, changed, sequence, thread }))
+    }
+
+    /// Tells a fact; waits while the queue is full.
+    pub(crate) async fn tell(&self, fact: Fact) -> Result<(), Ended> {
+        self.send(Input::Fact(fact)).await
+    }
+
+    /// Asks the driver something, after all facts that were told before.
+    pub(crate) async fn ask<T, F>(&self, question: F) -> Result<T, Ended>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Driver<SqliteStore>) -> T + Send + 'static,
+    {
+        let (answer_out, answer) = oneshot::channel();
+        let question: Question = Box::new(move |driver| {
+            // Nobody waits any more: the answer is for nobody.
+            let _unheard = answer_out.send(question(driver));
+        });
+        self.send(Input::Question(question)).await?;
+        answer.await.map_err(|_| Ended)
+    }
+
+    /// Asks like [`Heart::ask`], from a thread that may block.
+    pub(crate) fn ask_and_block<T, F>(&self, question: F) -> Result<T, Ended>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Driver<SqliteStore>) -> T + Send + 'static,
+    {
+        let (answer_out, answer) = sync_channel(1);
+        let question: Question = Box::new(move |driver| {
+            let _unheard = answer_out.send(question(driver));
+        });
+        self.inputs.send(Input::Question(question)).map_err(|_| Ended)?;
+        answer.recv().map_err(|_| Ended)
+    }
+
+    async fn send(&self, input: Input) -> Result<(), Ended> {
+        match self.inputs.try_send(input) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Disconnected(_)) => Err(Ended),
+            Err(TrySendError::Full(input)) => {
+                let inputs = self.inputs.clone();
+                let sent = tokio::task::spawn_blocking(move || inputs.send(input)).await;
+                if matches!(sent, Ok(Ok(()))) { Ok(()) } else { Err(Ended) }
+            }
+        }
+    }
+}
+
+struct Thread {
+    driver: Driver<SqliteStore>,
+    queue: Receiver<Input>,
+    orders: mpsc::UnboundedSender<Order>,
+    changed: mpsc::UnboundedSender<SubjectName>,
+    sequence: watch::Sender<u64>,
+}
+
+impl Thread {
+    fn run(&mut self) {
+        let mut store_is_away = false;
+        let mut wake_in = std::time::Duration::ZERO;
+        loop {
+            let first = match self.queue.recv_timeout(wake_in) {
+                Ok(input) => Some(input),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            let inputs = first.into_iter().chain(self.queue.try_iter()).take(STEP_MAX);
+            let (mut facts, mut questions) = (Vec::new(), Vec::new());
+            for input in inputs {
+                match input {
+                    Input::Fact(fact) => facts.push(fact),
+                    Input::Question(question) => questions.push(question),
+                }
+            }
+            let output = self.driver.step(facts, clock::reading());
+            wake_in = output.wake_in;
+            self.give_out(output, &mut store_is_away);
+            for question in questions {
+                question(&mut self.driver);
+            }
+        }
+        // What was told last is written before the end.
+        let output = self.driver.step(Vec::new(), clock::reading());
+        self.give_out(output, &mut store_is_away);
+    }
+
+    fn give_out(&self, output: Output, store_is_away: &mut bool) {
+        match (&output.store_error, *store_is_away) {
+            (Some(error), false) => {
+                tracing::error!(%error, cause = ?std::error::Error::source(error), "cannot write; records and orders wait in memory");
+                *store_is_away = true;
+            }
+            (None, true) => {
+                tracing::warn!("the store takes writes again");
+                *store_is_away = false;
+            }
+            _ => {}
+        }
+        for order in output.orders {
+            tracing::info!(?order, "decided");
+            let _ended = self.orders.send(order);
+        }
+        for subject in output.changed {
+            let _ended = self.changed.send(subject);
+        }
+        self.sequence.send_if_modified(|sequence| {
+            let grew = *sequence < output.last_sequence;
+            *sequence = output.last_sequence.max(*sequence);
+            grew
+        });
+    }
+}

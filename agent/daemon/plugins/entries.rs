@@ -1,0 +1,154 @@
+//! Journal entries as sinks are given them.
+
+use latido_plugin_host::{self as guest, self as types};
+use latido_protocol::journal::{AlertState, Body, Entry, Severity};
+use latido_protocol::status::{SubjectKind, Verdict};
+use latido_protocol::{Outcome, OutcomeKind, Progress, Span};
+
+/// An entry in the package's words.
+pub(crate) fn to_guest(entry: Entry) -> guest::Entry {
+    guest::Entry {
+        sequence: entry.sequence,
+        agent: entry.agent,
+        at: entry.at.as_millis(),
+        body: body(entry.body),
+        attributes: Vec::new(),
+    }
+}
+
+fn body(body: Body) -> guest::Body {
+    match body {
+        Body::Beat { subject, attempt, epoch, beat, progress: made, state, errors } => guest::Body::Beat(guest::Beat {
+            subject: subject.into(),
+            attempt,
+            epoch,
+            sequence: beat,
+            progress: made.map(progress),
+            usage: None,
+            state,
+            errors,
+        }),
+        Body::Transition { subject, kind, attempt, epoch, previous, current, reason } => {
+            guest::Body::Transition(guest::Transition {
+                subject: subject.into(),
+                kind: subject_kind(kind),
+                attempt,
+                epoch,
+                previous: verdict(previous),
+                current: verdict(current),
+                reason,
+            })
+        }
+        Body::AttemptStarted { subject, attempt, epoch, reason } => {
+            guest::Body::AttemptStarted(guest::AttemptStarted { subject: subject.into(), attempt, epoch, reason })
+        }
+        Body::AttemptEnded { subject, attempt, epoch, outcome: how, started, progress: made } => {
+            guest::Body::AttemptEnded(guest::AttemptEnded {
+                subject: subject.into(),
+                attempt,
+                epoch,
+                outcome: outcome(&how),
+                class: how.class.to_string(),
+                reason: how.detail.clone(),
+                started: started.as_millis(),
+                progress: made.map(progress),
+                usage: None,
+            })
+        }
+        Body::LeaseExpired { subject, attempt, epoch, previous_holder, silence_s, pickups } => {
+            guest::Body::Reap(guest::Reap {
+                subject: subject.into(),
+                attempt,
+                epoch,
+                previous_holder,
+                silence: millis(silence_s),
+                pickups,
+            })
+        }
+        Body::Alert { rule, fingerprint, subject, severity, state, summary, started } => {
+            guest::Body::Alert(guest::Alert {
+                rule,
+                fingerprint,
+                subject,
+                severity: match severity {
+                    Severity::Info => guest::Severity::Info,
+                    Severity::Warning => guest::Severity::Warning,
+                    Severity::Critical => guest::Severity::Critical,
+                },
+                state: match state {
+                    AlertState::Firing => guest::AlertState::Firing,
+                    AlertState::Resolved => guest::AlertState::Resolved,
+                },
+                summary,
+                started: started.as_millis(),
+                attributes: Vec::new(),
+            })
+        }
+        Body::Phase { subject, attempt, epoch, phase, reason } => guest::Body::Other(guest::OtherEntry {
+            kind: "phase".to_owned(),
+            subject: Some(subject.into()),
+            attempt: Some(attempt),
+            epoch: Some(epoch),
+            detail: format!("{phase}: {reason}"),
+        }),
+        Body::Agent { what, detail } => guest::Body::Other(guest::OtherEntry {
+            kind: "agent".to_owned(),
+            subject: None,
+            attempt: None,
+            epoch: None,
+            detail: format!("{what}: {detail}"),
+        }),
+    }
+}
+
+pub(crate) fn millis(span: Span) -> u64 {
+    u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn progress(progress: Progress) -> types::Progress {
+    types::Progress {
+        fraction: progress.fraction,
+        done: progress.done,
+        total: progress.total,
+        step: progress.step,
+        checkpoint: progress.checkpoint,
+    }
+}
+
+pub(crate) fn outcome(outcome: &Outcome) -> types::Outcome {
+    use latido_protocol::Class;
+    match (outcome.kind, outcome.class) {
+        (_, Class::Stopped) => types::Outcome::Stopped(outcome.detail.clone()),
+        (OutcomeKind::Exited, _) => types::Outcome::Exited(outcome.code.unwrap_or(-1)),
+        (OutcomeKind::Signaled, _) => types::Outcome::Signaled(outcome.signal.unwrap_or(0)),
+        (OutcomeKind::Lost, _) => types::Outcome::Lost(outcome.detail.clone()),
+        (OutcomeKind::LaunchFailed, _) => types::Outcome::LaunchFailed(outcome.detail.clone()),
+        (OutcomeKind::OutOfMemory, _) => types::Outcome::OutOfMemory,
+        (OutcomeKind::LimitReached, _) => types::Outcome::LimitReached(outcome.detail.clone()),
+    }
+}
+
+pub(crate) fn subject_kind(kind: SubjectKind) -> types::SubjectKind {
+    match kind {
+        SubjectKind::Job => types::SubjectKind::Job,
+        SubjectKind::Worker => types::SubjectKind::Worker,
+        SubjectKind::Check => types::SubjectKind::Check,
+        SubjectKind::Process => types::SubjectKind::Process,
+    }
+}
+
+pub(crate) fn verdict(verdict: Verdict) -> types::Verdict {
+    match verdict {
+        Verdict::Waiting => types::Verdict::Waiting,
+        Verdict::Missing => types::Verdict::Missing,
+        Verdict::Alive => types::Verdict::Alive,
+        Verdict::Late => types::Verdict::Late,
+        Verdict::Stale => types::Verdict::Stale,
+        Verdict::Hung => types::Verdict::Hung,
+        Verdict::Failing => types::Verdict::Failing,
+        Verdict::Orphaned => types::Verdict::Orphaned,
+        Verdict::Dead => types::Verdict::Dead,
+        Verdict::Unknown => types::Verdict::Unknown,
+        Verdict::Ended => types::Verdict::Ended,
+    }
+}

@@ -1,0 +1,39 @@
+//! A plugin's durable memory: kept in the agent's store, by the driver's thread.
+
+use std::sync::Arc;
+
+use latido_plugin_host::{StateFault, StateStore};
+use latido_store::{Store, StoreError};
+
+use crate::heart::Heart;
+
+struct Memory {
+    heart: Heart,
+}
+
+/// The memory of one plugin.
+pub(crate) fn of(heart: Heart) -> Arc<dyn StateStore> {
+    Arc::new(Memory { heart })
+}
+
+impl StateStore for Memory {
+    fn read(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, StateFault> {
+        let (plugin, key) = (plugin.to_owned(), key.to_owned());
+        let answer = self.heart.ask_and_block(move |driver| driver.store().plugin_state(&plugin, &key));
+        answer.map_err(|ended| StateFault::Failed(ended.to_string()))?.map_err(fault)
+    }
+
+    fn write(&self, plugin: &str, key: &str, value: Option<&[u8]>) -> Result<(), StateFault> {
+        let (plugin, key, value) = (plugin.to_owned(), key.to_owned(), value.map(<[u8]>::to_vec));
+        let answer =
+            self.heart.ask_and_block(move |driver| driver.store().set_plugin_state(&plugin, &key, value.as_deref()));
+        answer.map_err(|ended| StateFault::Failed(ended.to_string()))?.map_err(fault)
+    }
+}
+
+fn fault(error: StoreError) -> StateFault {
+    match error {
+        StoreError::PluginStateFull { .. } => StateFault::Full,
+        other => StateFault::Failed(other.to_string()),
+    }
+}

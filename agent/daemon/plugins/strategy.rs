@@ -1,0 +1,160 @@
+//! A strategy: asked how a job goes on after an attempt ended. It proposes; the policy decides.
+
+use std::time::Duration;
+
+use latido_driver::{AttemptName, Fact};
+use latido_plugin_host::{self as guest, Kind, Strategy};
+use latido_policy::Proposal;
+use latido_protocol::WallTime;
+use latido_protocol::files::JobFile;
+use latido_protocol::status::SubjectStatus;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Ground, entries, subjects};
+use crate::settings::PluginSettings;
+use crate::{clock, found};
+
+/// The newest attempts that a strategy is told of.
+const PAST_MAX: usize = 100;
+
+/// One ended attempt to be asked about.
+pub(crate) struct Question {
+    pub(crate) attempt: AttemptName,
+    pub(crate) answer: oneshot::Sender<Fact>,
+}
+
+/// Runs a strategy until the agent ends.
+pub(crate) async fn run(mut ground: Ground, settings: PluginSettings, mut questions: mpsc::Receiver<Question>) {
+    let load = async |host: &latido_plugin_host::Host, spec| host.load_strategy(spec).await;
+    let mut strategy: Option<Strategy> = ground.load_once(&settings, Kind::Strategy, load).await;
+    loop {
+        let question = tokio::select! {
+            question = questions.recv() => question,
+            _ = ground.ends.wait_for(|ends| *ends) => return,
+        };
+        let Some(Question { attempt, answer }) = question else { return };
+        if strategy.is_none() {
+            strategy = ground.load_once(&settings, Kind::Strategy, load).await;
+        }
+        let fact = decide(&ground, &settings.name, strategy.as_mut(), attempt).await;
+        // Who asked may be gone: the agent is ending.
+        let _unheard = answer.send(fact);
+    }
+}
+
+async fn decide(ground: &Ground, name: &str, strategy: Option<&mut Strategy>, attempt: AttemptName) -> Fact {
+    let answered = |proposal, detail: String, command| Fact::StrategyAnswered {
+        attempt: attempt.clone(),
+        proposal,
+        detail,
+        command,
+    };
+    let failed = |detail: &str| answered(Proposal::Failed, format!("strategy {name}: {detail}"), None);
+    let Some(strategy) = strategy else { return failed("it could not be loaded") };
+    let job = attempt.job.clone();
+    let known = ground.heart.ask(move |driver| {
+        let status = driver.subjects(std::slice::from_ref(&job)).pop();
+        status.zip(driver.latest(&job).map(|latest| latest.job.clone()))
+    });
+    let Ok(Some((status, job))) = known.await else { return failed("the job is gone") };
+    let state = ground.state.clone();
+    let name_of_job = job.name.clone();
+    let past = tokio::task::spawn_blocking(move || found::past(&state, &name_of_job, PAST_MAX)).await;
+    let Ok(past) = past else { return failed("the agent is ending") };
+    let asked = command(&job);
+    let situation = situation(status, &job, past, asked.clone());
+    match strategy.decide(&situation).await {
+        Ok(guest::Decision::Launch(proposed)) => {
+            ground.works(name).await;
+            let mut words = vec![proposed.program.clone()];
+            words.extend(proposed.arguments.iter().cloned());
+            if let Some(refusal) = refusal(&asked, &proposed) {
+                return answered(Proposal::Hold, format!("strategy {name} proposes what is not allowed: {refusal}"), None);
+            }
+            let command = (words != job.command).then_some(words);
+            answered(Proposal::Launch, String::new(), command)
+        }
+        Ok(guest::Decision::Wait((length, why))) => {
+            answered(Proposal::Wait(Duration::from_millis(length)), format!("strategy {name}: {why}"), None)
+        }
+        Ok(guest::Decision::Hold(why)) => answered(Proposal::Hold, format!("strategy {name}: {why}"), None),
+        Ok(guest::Decision::GiveUp(why)) => answered(Proposal::GiveUp, format!("strategy {name}: {why}"), None),
+        Err(error) => {
+            ground.fault(name, &error).await;
+            failed(&crate::actions::chain(&error))
+        }
+    }
+}
+
+/// A proposal may change arguments. Another program, directory or environment is not the same job.
+fn refusal(asked: &guest::Command, proposed: &guest::Command) -> Option<String> {
+    if proposed.program != asked.program {
+        return Some(format!("the program {} in place of {}", proposed.program, asked.program));
+    }
+    if proposed.directory.as_ref().is_some_and(|directory| Some(directory) != asked.directory.as_ref()) {
+        return Some("another directory".to_owned());
+    }
+    let names = |command: &guest::Command| -> Vec<String> {
+        command.environment.iter().map(|variable| variable.name.clone()).collect()
+    };
+    let withheld = proposed.environment.iter().all(|v| matches!(v.value, guest::EnvironmentValue::Withheld));
+    (!proposed.environment.is_empty() && (names(proposed) != names(asked) || !withheld))
+        .then(|| "another environment".to_owned())
+}
+
+/// The job's command; the values of its environment are withheld.
+fn command(job: &JobFile) -> guest::Command {
+    let mut words = job.command.iter().cloned();
+    guest::Command {
+        program: words.next().unwrap_or_default(),
+        arguments: words.collect(),
+        directory: Some(job.directory.to_string_lossy().into_owned()),
+        environment: job
+            .environment
+            .keys()
+            .map(|name| guest::EnvironmentVariable {
+                name: name.clone(),
+                value: guest::EnvironmentValue::Withheld,
+            })
+            .collect(),
+    }
+}
+
+fn situation(
+    status: SubjectStatus,
+    job: &JobFile,
+    past: Vec<crate::jobs::records::AttemptRecords>,
+    command: guest::Command,
+) -> guest::Situation {
+    let attempts_left = job.settings.resume.max_attempts.saturating_sub(status.attempt);
+    guest::Situation {
+        now: clock::wall().as_millis(),
+        subject: subjects::to_guest(status),
+        command,
+        attempts: past
+            .into_iter()
+            .map(|records| guest::PastAttempt {
+                number: records.number,
+                started: records.start.as_ref().map_or(0, |start| start.launched_at.as_millis()),
+                ended: records.end.as_ref().map(|end| end.ended_at).map(WallTime::as_millis),
+                outcome: records.end.as_ref().map(|end| entries::outcome(&end.outcome)),
+                class: records.end.as_ref().map(|end| end.outcome.class.to_string()),
+                progress: records
+                    .end
+                    .and_then(|end| end.progress)
+                    .or_else(|| records.status.and_then(|status| status.progress))
+                    .map(entries::progress),
+                usage: None,
+                notes: Vec::new(),
+            })
+            .collect(),
+        budget: guest::Budget {
+            attempts_left: Some(attempts_left),
+            turns_left: None,
+            cost_left_usd: None,
+            time_left: None,
+            attributes: Vec::new(),
+        },
+        attributes: Vec::new(),
+    }
+}

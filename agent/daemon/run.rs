@@ -1,0 +1,194 @@
+//! One life of the agent, from the lock to the last write.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use latido_driver::{Driver, Fact};
+use latido_protocol::layout::StateDir;
+use latido_store::{OpenError, SqliteStore, Store};
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::actions::Actions;
+use crate::clock;
+use crate::heart::{Beats, Heart};
+use crate::place::{Place, PlaceError};
+use crate::plugins::Registry;
+use crate::settings::Settings;
+use crate::sources::control::{About, Control};
+use crate::sources::jobs::Jobs;
+
+/// Why the agent ended otherwise than by order.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The state directory, its lock or its socket.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    OpenStore(#[from] OpenError),
+    /// A damaged store could not be set aside.
+    #[error("set the damaged store {path} aside")]
+    SetAside {
+        /// the database
+        path: PathBuf,
+        /// what the system said
+        source: io::Error,
+    },
+    /// The store opened and cannot be read.
+    #[error("read the store {path}")]
+    ReadStore {
+        /// the database
+        path: PathBuf,
+        /// what it said
+        source: latido_store::StoreError,
+    },
+    /// The system refused a thread, a runtime, a signal handler or its own identity.
+    #[error("start the agent: {what}")]
+    System {
+        /// what was asked for
+        what: &'static str,
+        /// what the system said
+        source: io::Error,
+    },
+    /// The driver's thread panicked: a fault of latido.
+    #[error("go on: the driver's thread has panicked")]
+    Panicked,
+}
+
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> AgentError {
+    move |source| AgentError::System { what, source }
+}
+
+/// Runs the agent of a state directory until SIGTERM or SIGINT. Jobs are left running.
+///
+/// With `once` it recovers, judges and acts on what identity, lock and the supervisors' own measure prove, and ends.
+///
+/// # Errors
+/// Another agent holds the directory, the store cannot be opened, or the system refuses what is needed to start.
+pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentError> {
+    let place = Place::take(&state)?;
+    let (store, remark) = open_store(&state)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .thread_keep_alive(std::time::Duration::from_secs(2))
+        .build()
+        .map_err(system("a runtime"))?;
+    let journal = store.journal_id().to_owned();
+    let driver = Driver::new(store, settings.agent.history_every.0)
+        .map_err(|source| AgentError::ReadStore { path: state.database(), source })?;
+    let identity = latido_process::identity::own()
+        .map_err(|error| AgentError::System { what: "its own identity", source: io::Error::other(error) })?;
+    let about = Arc::new(About { identity, started_at: clock::wall(), journal });
+    let (heart, beats) = Heart::start(driver).map_err(system("a thread"))?;
+    runtime.block_on(live(settings, state, place, heart, beats, about, remark, once))
+}
+
+/// A damaged store is set aside, never deleted: attempts and wants have files, and the store is rebuilt from them.
+fn open_store(state: &StateDir) -> Result<(SqliteStore, Option<String>), AgentError> {
+    let path = state.database();
+    match SqliteStore::open(&path) {
+        Ok(store) => Ok((store, None)),
+        Err(error) if error.is_damage() => {
+            let aside = latido_store::set_aside_damaged(&path)
+                .map_err(|source| AgentError::SetAside { path: path.clone(), source })?;
+            let detail = format!("cannot {error}; it lies at {} and a new one was made", aside.display());
+            tracing::error!("{detail}");
+            Ok((SqliteStore::open(&path)?, Some(detail)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "everything that one life is made of, put together in one place")]
+async fn live(
+    settings: Settings,
+    state: StateDir,
+    place: Place,
+    heart: Heart,
+    beats: Beats,
+    about: Arc<About>,
+    remark: Option<String>,
+    once: bool,
+) -> Result<(), AgentError> {
+    let Beats { orders, changed, sequence, thread } = beats;
+    let mut terminate = signal(SignalKind::terminate()).map_err(system("a signal handler"))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(system("a signal handler"))?;
+    let listener = UnixListener::from_std(place.listener().map_err(system("its socket"))?)
+        .map_err(system("its socket"))?;
+
+    let jobs = Jobs::new(state, heart.clone());
+    let plugins = Registry::start(&settings, heart.clone(), jobs.state(), sequence.clone(), changed)
+        .map_err(system("its plugins' threads"))?;
+    let actions = Actions::new(jobs.clone(), plugins.clone());
+    let acting = tokio::spawn(actions.carry_out(orders));
+    let control = Control { heart: heart.clone(), jobs: jobs.clone(), plugins: plugins.clone(), about, sequence };
+    // Clients are answered while jobs are still being recovered: what they ask waits behind the facts.
+    let serving = tokio::spawn(control.serve(listener));
+
+    let version = env!("CARGO_PKG_VERSION");
+    let _ended = heart.tell(Fact::Noted { what: "started".to_owned(), detail: format!("latido {version}") }).await;
+    if let Some(detail) = remark {
+        let _ended = heart.tell(Fact::Noted { what: "store-set-aside".to_owned(), detail }).await;
+    }
+    recover(&settings, &jobs).await;
+    tracing::info!(version, "the agent watches");
+
+    if once {
+        acting_is_idle(&heart).await;
+    } else {
+        let looking = tokio::spawn(jobs.clone().look_now_and_then());
+        let trimming = tokio::spawn(crate::trim::now_and_then(heart.clone(), settings.agent.journal_entries_max));
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("SIGTERM: the agent ends, jobs run on"),
+            _ = interrupt.recv() => tracing::info!("SIGINT: the agent ends, jobs run on"),
+        }
+        looking.abort();
+        trimming.abort();
+    }
+    serving.abort();
+    acting.abort();
+    plugins.stop().await;
+    jobs.stop();
+    let _ended =
+        heart.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
+    drop((heart, jobs, plugins, acting, serving));
+    let ended = tokio::task::spawn_blocking(move || thread.join()).await;
+    drop(place);
+    match ended {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(AgentError::Panicked),
+    }
+}
+
+/// What follows from what was found is carried out, as far as it needs no waiting: deaths recorded, orphans ended.
+async fn acting_is_idle(heart: &Heart) {
+    const QUIET_FOR: std::time::Duration = std::time::Duration::from_millis(500);
+    const AT_MOST: u32 = 120;
+    let mut before = None;
+    for _ in 0..AT_MOST {
+        tokio::time::sleep(QUIET_FOR).await;
+        let Ok(now) = heart.ask(|driver| driver.store().last_sequence().unwrap_or(0)).await else { return };
+        if before.replace(now) == Some(now) {
+            return;
+        }
+    }
+}
+
+/// Jobs of the config are made, then every folder is looked at: what ended, died or was orphaned while nobody watched
+/// is judged like everything else.
+async fn recover(settings: &Settings, jobs: &Jobs) {
+    let state = jobs.state().clone();
+    let configured = crate::configured::jobs(settings);
+    let made = tokio::task::spawn_blocking(move || crate::configured::make_absent(&state, configured)).await;
+    if let Ok(remarks) = made {
+        for remark in remarks {
+            tracing::error!("{remark}");
+        }
+    }
+    if jobs.look_at_all().await.is_ok() {
+        let _ended = jobs.heart().ask(|driver| driver.forget_absent(clock::wall())).await;
+    }
+}
