@@ -9,6 +9,8 @@ mod edges;
 mod lengths;
 #[path = "tidy/links.rs"]
 mod links;
+#[path = "tidy/readme.rs"]
+mod readme;
 #[path = "tidy/shapes.rs"]
 mod shapes;
 #[path = "tidy/source.rs"]
