@@ -41,7 +41,10 @@ fn failure(args: &StopArgs, context: &Context, error: &StopError) -> Failure {
         StopError::Unanswered { supervisor, .. } => Failure::unreachable(
             what,
             why,
-            format!("is process {supervisor} stopped? continue it with `kill -CONT {supervisor}` and try again"),
+            format!(
+                "is process {supervisor} stopped? continue it with `kill -CONT {supervisor}`, or end both with \
+                 `latido stop {job} --force`"
+            ),
         ),
         StopError::Orphan { source: OrphanError::Survivors { .. }, .. } | StopError::StillThere { .. } => Failure::no(
             what,

@@ -100,4 +100,10 @@ fn a_supervisor_that_cannot_answer_is_named() {
     assert_ne!(world.living("a", 1), []);
     world.kill(supervisor.pid, "CONT");
     world.latido(&["stop", "a"]).ends_with(0);
+
+    world.detach("b", &[], "sleep 100");
+    world.kill(world.start("b", 1).supervisor.unwrap().pid, "STOP");
+    world.latido(&["stop", "b", "--force"]).ends_with(0);
+    assert_eq!(world.living("b", 1), []);
+    assert_eq!(world.end("b", 1).outcome.class, Class::Stopped);
 }

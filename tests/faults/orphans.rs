@@ -1,5 +1,7 @@
 //! The supervisor dies and its job lives.
 
+use std::io::Read;
+
 use latido_protocol::Class;
 use latido_protocol::status::Verdict;
 
@@ -61,8 +63,9 @@ fn a_resume_ends_an_orphan_and_records_the_loss_once() {
 #[test]
 fn the_foreground_ends_when_its_attempt_is_lost() {
     let world = World::new();
-    let child = world.spawn(&["run", "--name", "a", "--", "sh", "-c", "echo a >> up; exec sleep 100"]);
-    wait_until("the job", || world.read("up") == "a\n");
+    let mut child = world.spawn(&["run", "--name", "a", "--", "sh", "-c", "echo up; exec sleep 100"]);
+    // What the foreground shows, it shows after the launch.
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 3]).unwrap();
     world.kill(world.start("a", 1).supervisor.unwrap().pid, "KILL");
     let ran = world.finish(child).ends_with(128 + 9);
     assert!(ran.stderr.contains("was lost"), "{ran:?}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latido_process::Pidfd;
+use latido_process::{Pidfd, Signal};
 use latido_protocol::attempt::{self, StopReason};
 use latido_protocol::files::{End, Want};
 use latido_protocol::layout::StateDir;
@@ -26,7 +26,7 @@ const TURN: Duration = Duration::from_millis(20);
 pub struct StopOrder {
     /// between SIGTERM and SIGKILL, in place of the job's own
     pub grace: Option<Duration>,
-    /// SIGKILL at once
+    /// SIGKILL at once, also to a supervisor that does not answer
     pub force: bool,
     /// who orders it, in words
     pub by: String,
@@ -209,11 +209,13 @@ fn end_running(
             return Err(StopError::Refused { job: job.clone(), message });
         }
         Some(Ok(_)) => {}
-        // It may have ended just now; then there is nobody to answer.
-        Some(Err(source)) if !Deadline::after(ANSWER_LOST).readable(&pidfd) => {
-            return Err(StopError::Unanswered { job: job.clone(), supervisor: supervisor.pid, source });
+        Some(Err(source)) => return unanswered(job, &pidfd, order, source),
+        // Where its sockets are was lost: a supervisor also ends its job when it is terminated itself.
+        None => {
+            pidfd
+                .signal(Signal::TERM)
+                .map_err(|error| StopError::Unknown { job: job.clone(), why: super::records::words(&error) })?;
         }
-        Some(Err(_)) | None => {}
     }
     let within = grace.saturating_add(AFTER_GRACE);
     if Deadline::after(within).readable(&pidfd) {
@@ -221,6 +223,18 @@ fn end_running(
     }
     let living = inspect::living(&inspect::tree_of(&facts.folder, &latest.records)).unwrap_or_default();
     Err(StopError::StillThere { job: job.clone(), within, living })
+}
+
+/// The supervisor does not answer. It may have ended just now; with force it is killed, and its job is ended as an
+/// orphan's.
+fn unanswered(job: &SubjectName, pidfd: &Pidfd, order: &StopOrder, source: AskError) -> Result<(), StopError> {
+    if Deadline::after(ANSWER_LOST).readable(pidfd) {
+        return Ok(());
+    }
+    if order.force && pidfd.signal(Signal::KILL).is_ok() && Deadline::after(AFTER_GRACE).readable(pidfd) {
+        return Ok(());
+    }
+    Err(StopError::Unanswered { job: job.clone(), supervisor: pidfd.identity().pid, source })
 }
 
 /// The supervisor is gone: its job is ended, if it lives, and the ending is recorded in its place.
