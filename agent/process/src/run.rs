@@ -249,6 +249,11 @@ pub fn has_other_children(job: u32) -> bool {
     crate::proc::children_of_caller().iter().any(|pid| *pid != job)
 }
 
+/// Gives back the memory that a launch took and its supervisor needs no more: there is one supervisor for every attempt.
+pub fn trim_memory() {
+    sys::trim_heap();
+}
+
 /// What the kernel counted for everything that was collected so far.
 pub fn usage_of_collected() -> Usage {
     sys::usage_of_collected()

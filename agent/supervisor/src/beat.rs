@@ -104,9 +104,14 @@ impl Book {
             self.status.errors = errors;
         }
         self.says_progress |= beat.progress.fraction.is_some() || beat.progress.done.is_some();
+        let brings_checkpoint = beat.progress.checkpoint.is_some();
         self.merge(beat.progress, now);
         self.count_beat(now);
-        self.make_durable(now).map_err(|error| describe(&error))
+        // A plain beat is acknowledged as heard, also while the disk is full.
+        if brings_checkpoint {
+            self.make_durable(now).map_err(|error| describe(&error))?;
+        }
+        Ok(())
     }
 
     /// Takes one datagram. A new checkpoint is durable after the next [`Book::make_durable`].
@@ -183,10 +188,10 @@ impl Book {
         self.written_at + if recent { WRITE_EVERY } else { tick }
     }
 
-    /// Writes the status if it is due. What cannot be written is tried again a second later.
-    pub(crate) fn handle_timeout(&mut self, now: Now, output_bytes: u64) {
+    /// Writes the status if it is due, and says whether it was. What cannot be written is tried again a second later.
+    pub(crate) fn handle_timeout(&mut self, now: Now, output_bytes: u64) -> bool {
         if now.monotonic < self.write_at() {
-            return;
+            return false;
         }
         self.status(now, output_bytes);
         self.written_at = now.monotonic;
@@ -200,6 +205,7 @@ impl Book {
         } else {
             self.dirty = disk::replace_quick(&self.attempt.status(), &self.status).is_err();
         }
+        true
     }
 
     /// Brings a new checkpoint to the disk; does nothing when there is none.

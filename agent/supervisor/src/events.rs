@@ -372,7 +372,9 @@ impl Supervisor {
         }
         self.advance(now);
         let bytes = self.parts.output.bytes();
-        self.parts.book.handle_timeout(now, bytes);
+        if self.parts.book.handle_timeout(now, bytes) {
+            self.parts.output.look();
+        }
         self.parts.notify.release(&mut self.parts.book, now);
         let revision = self.parts.book.revision();
         if self.parts.control.push_at(revision).is_some_and(|at| at <= now.monotonic) {

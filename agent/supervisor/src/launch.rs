@@ -129,7 +129,8 @@ impl Launch {
         start.supervisor = Some(own.clone());
         disk::replace(&attempt.start(), &start).map_err(|source| RefuseError::Write { source })?;
         let busy = Busy { version: FORMAT_VERSION, attempt: start.attempt, epoch: start.epoch, supervisor: own };
-        disk::replace(&job_dir.busy(), &busy).map_err(|source| RefuseError::Write { source })?;
+        // An index, which the lock and the start bear out: not worth a wait for the disk.
+        disk::replace_quick(&job_dir.busy(), &busy).map_err(|source| RefuseError::Write { source })?;
         Ok(Self { attempt, job_dir, job, start, lock, signals, umask, token, control, notify })
     }
 
@@ -256,6 +257,8 @@ fn leave_the_starter() -> Result<Signals, RefuseError> {
         .map_err(system("itself the parent of orphans"))?;
     signals::ignore(Signal::HUP).map_err(signals)?;
     signals::ignore(Signal::INT).map_err(signals)?;
+    // A write beyond a limit of file size is an error like a full disk, and no reason to die.
+    signals::ignore(Signal::XFSZ).map_err(signals)?;
     Signals::listen(&[Signal::TERM, Signal::CHILD]).map_err(signals)
 }
 

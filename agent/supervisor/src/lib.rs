@@ -28,6 +28,7 @@ mod stop;
 pub fn supervise() -> ExitCode {
     match launch::launch() {
         Some(supervisor) => {
+            latido_process::run::trim_memory();
             supervisor.run();
             ExitCode::SUCCESS
         }

@@ -58,6 +58,11 @@ impl Output {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
+    /// Lets go of a log that was removed, so that its space is free although the job prints nothing.
+    pub(crate) fn look(&mut self) {
+        self.log.look();
+    }
+
     /// Moves what is in the pipe into the log.
     pub(crate) fn drain(&mut self) -> Drained {
         let mut drained = Drained::Nothing;
@@ -68,6 +73,7 @@ impl Output {
             match rustix::io::read(pipe, &mut buffer) {
                 Ok(([], _)) => {
                     self.pipe = None;
+                    self.log.file = None;
                     return Drained::Closed;
                 }
                 Ok((filled, _)) => {

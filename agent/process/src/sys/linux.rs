@@ -200,14 +200,24 @@ pub(crate) fn usage_of_collected() -> Usage {
     }
 }
 
+/// Gives the heap's free pages back to the kernel.
+pub(crate) fn trim_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes no pointer, and locks the heap by itself.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Takes the standard input and output that a starter handed over, puts `/dev/null` in their place, and closes every
 /// other descriptor that leaked in.
 pub(crate) fn take_standard() -> io::Result<(OwnedFd, OwnedFd)> {
     // SAFETY: called first thing in `main`, before anything was opened: what is closed here has no owner.
     unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
-    // The copies lie above the standard three even when one of these was closed by the starter.
-    let input = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
-    let output = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
+    // The copies lie above the standard three even when one of these was closed by the starter. Not by way of
+    // `std::io::stdin`, which would make buffers that a supervisor keeps for its whole life.
+    let input = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;

@@ -3,8 +3,9 @@ use std::time::Duration;
 use latido_process::Signal;
 use latido_process::lock::Lock;
 use latido_process::tree::{end, find, signal};
+use latido_protocol::attempt::{Advice, Answer, Beat, Request};
 use latido_protocol::files::LedgerLine;
-use latido_protocol::{Class, OutcomeKind, disk};
+use latido_protocol::{Class, OutcomeKind, Progress, disk};
 
 use crate::support::{Job, is_gone, wait_until};
 
@@ -141,10 +142,7 @@ fn hangup_and_interrupt_do_not_reach_the_job() {
     for ignored in [Signal::HUP, Signal::INT] {
         assert_eq!(signal(std::slice::from_ref(&supervisor), ignored), 1);
     }
-    assert!(matches!(
-        attempt.connect().ask(&latido_protocol::attempt::Request::Status),
-        latido_protocol::attempt::Answer::Status { .. }
-    ));
+    assert!(matches!(attempt.connect().ask(&Request::Status), Answer::Status { .. }));
     assert!(!is_gone(&attempt.process()));
 }
 
@@ -180,4 +178,41 @@ fn an_ending_that_is_recorded_is_never_changed() {
     std::fs::write(attempt.folder.path().join("go"), "").unwrap();
     wait_until("the supervisor ends", || latido_process::start::collect(attempt.supervisor));
     assert_eq!(std::fs::read_to_string(attempt.dir.end()).unwrap(), "{\"first\":true}");
+}
+
+fn limit_file_size(attempt: &crate::support::Attempt, bytes: Option<u64>) {
+    let pid = rustix::process::Pid::from_raw(attempt.supervisor.cast_signed());
+    let maximum = rustix::process::getrlimit(rustix::process::Resource::Fsize).maximum;
+    let limit = rustix::process::Rlimit { current: bytes.or(maximum), maximum };
+    rustix::process::prlimit(pid, rustix::process::Resource::Fsize, limit).unwrap();
+}
+
+// anomalyco/opencode#7607, Velocidex/velociraptor#2885. The supervisor alone may write no byte to a file: what a full
+// disk does, without a mount.
+#[test]
+fn c235_on_a_full_disk_nothing_waits_and_the_ending_is_recorded_once_there_is_space() {
+    let script = "while [ ! -e go ]; do sleep 0.01; done; head -c 100000 /dev/zero; echo > printed; exec sleep 1000";
+    let attempt = Job::shell(script).start();
+    let mut client = attempt.connect();
+    let before = attempt.status();
+    limit_file_size(&attempt, Some(0));
+    let checkpoint = Progress { checkpoint: Some("5".into()), ..Progress::default() };
+    let answer = client.beat(Beat { progress: checkpoint, ..Beat::default() });
+    assert!(matches!(answer, Answer::Error { .. }), "a checkpoint that is not kept is not acknowledged: {answer:?}");
+    assert_eq!(client.beat(Beat::default()), Answer::Advice { advice: Advice::GoOn });
+    std::fs::write(attempt.folder.path().join("go"), "").unwrap();
+    attempt.said("printed");
+    signal(&[attempt.process()], Signal::KILL);
+    wait_until("the end has been seen", || !attempt.start().process.is_some_and(|process| !is_gone(&process)));
+    assert!(matches!(client.ask(&Request::Status), Answer::Status { .. }), "the loop goes on");
+    assert_eq!(attempt.status(), before, "the old content is whole");
+    assert!(!attempt.dir.end().exists() && attempt.ledger().is_empty());
+    assert!(Lock::is_held(&attempt.job_dir().lock()).unwrap() && attempt.job_dir().busy().exists());
+
+    limit_file_size(&attempt, None);
+    let end = attempt.end();
+    assert_eq!(end.outcome.class, Class::Lost);
+    assert_eq!(end.progress.unwrap().checkpoint.as_deref(), Some("5"));
+    assert!(end.proof.contains("100000 bytes of output were lost"), "{}", end.proof);
+    assert_eq!(attempt.ledger().len(), 1);
 }

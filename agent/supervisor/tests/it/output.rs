@@ -48,6 +48,24 @@ fn c179_c181_a_log_that_was_truncated_or_removed_goes_on() {
     wait(&has(25));
 }
 
+// sddm/sddm#1874
+#[test]
+fn c181_a_removed_log_gives_its_space_back_although_nothing_is_printed() {
+    let every = latido_protocol::Span(Duration::from_secs(1));
+    let attempt = Job::shell("head -c 100000 /dev/zero; echo > printed; exec sleep 1000")
+        .with(|settings| settings.presence_every = every)
+        .start();
+    attempt.said("printed");
+    wait_until("all is in the log", || attempt.output().len() == 100_000);
+    std::fs::remove_file(attempt.dir.output()).unwrap();
+    let folder = std::path::Path::new("/proc").join(attempt.supervisor.to_string()).join("fd");
+    wait_until("the supervisor lets go of it", || {
+        let mut open =
+            std::fs::read_dir(&folder).unwrap().flatten().filter_map(|fd| std::fs::read_link(fd.path()).ok());
+        !open.any(|target| target.to_string_lossy().contains("output.log"))
+    });
+}
+
 #[test]
 fn a_log_that_cannot_be_written_never_stops_the_job() {
     let attempt =
