@@ -155,7 +155,7 @@ fn alert_state(state: AlertState) -> &'static str {
 
 /// A duration in seconds: whole ones as whole numbers.
 fn seconds(millis: u64) -> Value {
-    if millis % 1000 == 0 { (millis / 1000).into() } else { (millis as f64 / 1000.0).into() }
+    if millis.is_multiple_of(1000) { (millis / 1000).into() } else { (millis as f64 / 1000.0).into() }
 }
 
 /// A moment in UTC, with milliseconds. The calendar is Howard Hinnant's `civil_from_days`.

@@ -44,7 +44,8 @@ impl Lifecycle for Liveness {
         Description {
             name: "liveness".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            summary: "Finds subjects that are missing, stale, hung, failing, orphaned, dead, unknown, held or stuck".into(),
+            summary: "Finds subjects that are missing, stale, hung, failing, orphaned, dead, unknown, held or stuck"
+                .into(),
             settings_schema: schema(),
         }
     }
