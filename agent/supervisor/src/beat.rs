@@ -35,6 +35,7 @@ pub(crate) struct Book {
     says_progress: bool,
     /// what the work said of a failure, for the outcome
     errno: Option<i32>,
+    started_at: Duration,
     last_beat_at: Duration,
     changed_at: Duration,
     written_at: Duration,
@@ -65,6 +66,7 @@ impl Book {
             broken: false,
             silence_s: Span::default(),
             still_s: Span::default(),
+            running_s: Span::default(),
             output_bytes: 0,
             stopping: false,
         };
@@ -78,6 +80,7 @@ impl Book {
             presence_every: settings.presence_every.0.max(WRITE_EVERY),
             says_progress: false,
             errno: None,
+            started_at: now.listening,
             last_beat_at: now.listening,
             changed_at: now.listening,
             written_at: now.monotonic,
@@ -158,6 +161,7 @@ impl Book {
         self.status.at = clock::wall();
         self.status.silence_s = Span(now.listening.saturating_sub(self.last_beat_at));
         self.status.still_s = Span(now.listening.saturating_sub(self.changed_at));
+        self.status.running_s = Span(now.listening.saturating_sub(self.started_at));
         self.status.output_bytes = output_bytes;
         &self.status
     }
