@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-pub(crate) use toolchain::{TARGET, Toolchain};
+pub(crate) use toolchain::Toolchain;
 
 use crate::{say, shell};
 

@@ -18,15 +18,14 @@ use crate::{demo, guests, purity, say};
 /// Names the stage that failed.
 pub(crate) fn all(root: &Path) -> Result<()> {
     let mut stages = Stages::default();
-    stages.run("guests", minutes(4), || guests::build(root))?;
+    stages.run("guests", minutes(3), || guests::build(root))?;
     stages.run("build", minutes(8), || build(root))?;
     stages.run("purity of the policy", minutes(1), || purity::check(root))?;
     stages.run("shape of the code (tidy)", minutes(1), || run(&mut tests(root, &["--test", "tidy"])))?;
-    stages.run("packages", minutes(8), || {
+    stages.run("packages", minutes(7), || {
         run(&mut tests(root, &["--exclude", "latido"]))?;
         run(&mut cargo(root, &["test", "--locked", "--package", "latido", "--lib", "--bins"]))
     })?;
-    stages.run("plugins on the host", minutes(2), || plugins(root))?;
     stages.run("doc tests of the agent", minutes(1), || {
         run(&mut cargo(root, &["test", "--locked", "--package", "latido", "--doc"]))
     })?;
@@ -60,11 +59,6 @@ fn tests(root: &Path, arguments: &[&str]) -> std::process::Command {
     let mut command = cargo(root, &["test", "--locked", "--workspace"]);
     command.args(arguments);
     command
-}
-
-/// The parts of the plugins that need no host are tested where they are written.
-fn plugins(root: &Path) -> Result<()> {
-    run(&mut cargo(&root.join("plugins"), &["test", "--locked", "--workspace"]))
 }
 
 /// Passes lines on as they come and keeps back the last `test result: …` line, so that it can be printed last.

@@ -12,7 +12,7 @@ use super::output;
 use crate::{say, shell};
 
 /// What guests are built for: no WASI is needed, since the plugins' interfaces are all that is imported.
-pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Chooses the way: `rustup`, `debian` (installed, else installed now as root), `debian-unpacked`; not set, the first
 /// that works.
