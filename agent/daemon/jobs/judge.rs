@@ -1,10 +1,10 @@
 //! The status document as the files tell it: the policy's own judgement over what was found, for a host without an agent.
 
-use latido_policy::{self as policy, Existence, Facts};
-use latido_protocol::files::{Beats, JobFile, JobSettings, Want};
+use latido_policy::{Existence, Facts};
+use latido_protocol::files::{JobFile, Want};
 use latido_protocol::layout::StateDir;
 use latido_protocol::status::{Next, Phase, StatusDocument, SubjectKind, SubjectStatus, Verdict};
-use latido_protocol::{Class, FORMAT_VERSION, Limit, Span, SubjectName, WallTime};
+use latido_protocol::{Class, FORMAT_VERSION, Span, SubjectName, WallTime};
 
 use super::inspect::{self, AttemptFacts, AttemptState, JobFacts};
 use super::launch::host_name;
@@ -34,26 +34,6 @@ pub fn document(
     Ok((StatusDocument { version: FORMAT_VERSION, agent: None, at, subjects: statuses }, unknown))
 }
 
-/// The lease that a job's settings give it.
-pub fn lease(settings: &JobSettings) -> policy::Lease {
-    let limit = |limit: Limit| match limit {
-        Limit::None => None,
-        Limit::After(duration) => Some(duration),
-    };
-    policy::Lease {
-        beats: match settings.beats {
-            Beats::Auto => policy::BeatSource::Auto,
-            Beats::Own => policy::BeatSource::Own,
-            Beats::Presence => policy::BeatSource::Presence,
-        },
-        interval: settings.interval.0,
-        ttl: settings.ttl.0,
-        start_within: settings.start_within.0,
-        hung_after: limit(settings.hung_after),
-        run_for: limit(settings.run_for),
-    }
-}
-
 /// What the policy is told of a job.
 pub fn policy_facts(facts: &JobFacts) -> Facts {
     let Some(latest) = &facts.latest else { return Facts::bare(Existence::NotStarted) };
@@ -63,42 +43,23 @@ pub fn policy_facts(facts: &JobFacts) -> Facts {
         AttemptState::Orphaned { .. } => Existence::Orphaned,
         AttemptState::Dead { .. } => Existence::Gone,
         AttemptState::Unknown { .. } => Existence::Unknown,
-        AttemptState::Ended => Existence::Ended(class(latest.records.end.as_ref().map(|end| end.outcome.class))),
+        AttemptState::Ended => {
+            // An ending that cannot be read says no more than that it is over.
+            let class = latest.records.end.as_ref().map_or(Class::Lost, |end| end.outcome.class);
+            Existence::Ended(latido_driver::class(class))
+        }
     };
     let mut told = Facts::bare(existence);
     if let Some(status) = &latest.records.status {
-        told.sequence = status.sequence;
-        told.silence = status.silence_s.0;
-        told.still = status.still_s.0;
-        told.broken = status.broken;
+        let heard = latido_driver::heard(status);
+        told.sequence = heard.sequence;
+        told.silence = heard.silence;
+        told.still = heard.still;
+        told.running = heard.running;
+        told.failing = heard.failing;
+        told.broken = heard.broken;
     }
     told
-}
-
-fn class(class: Option<Class>) -> policy::Class {
-    match class {
-        Some(Class::Completed) => policy::Class::Completed,
-        Some(Class::Failed) => policy::Class::Failed,
-        Some(Class::Stopped) => policy::Class::Stopped,
-        Some(Class::Limit) => policy::Class::Limit,
-        Some(Class::Lost) | None => policy::Class::Lost,
-    }
-}
-
-fn verdict(verdict: policy::Verdict) -> Verdict {
-    match verdict {
-        policy::Verdict::Waiting => Verdict::Waiting,
-        policy::Verdict::Missing => Verdict::Missing,
-        policy::Verdict::Alive => Verdict::Alive,
-        policy::Verdict::Late => Verdict::Late,
-        policy::Verdict::Stale => Verdict::Stale,
-        policy::Verdict::Hung => Verdict::Hung,
-        policy::Verdict::Failing => Verdict::Failing,
-        policy::Verdict::Orphaned => Verdict::Orphaned,
-        policy::Verdict::Dead => Verdict::Dead,
-        policy::Verdict::Unknown => Verdict::Unknown,
-        policy::Verdict::Ended => Verdict::Ended,
-    }
 }
 
 /// The status of one job, as its files and processes tell it.
@@ -161,7 +122,7 @@ fn judged(facts: &JobFacts) -> (Verdict, String) {
         }
     };
     let damage = if facts.damaged.is_empty() { String::new() } else { format!(" ({})", facts.damaged.join("; ")) };
-    (verdict(judgement.verdict), format!("{reason}{damage}"))
+    (latido_driver::verdict(judgement.verdict), format!("{reason}{damage}"))
 }
 
 /// The newest time that the files tell of.
