@@ -1,0 +1,34 @@
+//! What plugins may call. Each answers `denied` unless the plugin asked for it and the operator granted it; none traps.
+
+pub(crate) mod files;
+pub(crate) mod log;
+pub(crate) mod memory;
+pub(crate) mod refused;
+pub(crate) mod sql;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::spec::{Grants, Limits};
+use crate::state::StateStore;
+
+/// What one plugin was granted. It outlives the plugin's instances, and what they opened stays open.
+pub(crate) struct Capabilities {
+    pub(crate) plugin: Arc<str>,
+    pub(crate) databases: BTreeMap<String, sql::Database>,
+    pub(crate) files: BTreeMap<String, files::AppendFile>,
+    pub(crate) state: Option<Arc<dyn StateStore>>,
+}
+
+impl Capabilities {
+    pub(crate) fn new(plugin: &str, grants: Grants, limits: &Limits) -> Self {
+        let databases = grants.sql.into_iter();
+        let files = grants.files.into_iter();
+        Self {
+            plugin: plugin.into(),
+            databases: databases.map(|(name, grant)| (name, sql::Database::new(grant, limits))).collect(),
+            files: files.map(|(name, grant)| (name, files::AppendFile::new(grant))).collect(),
+            state: grants.state,
+        }
+    }
+}

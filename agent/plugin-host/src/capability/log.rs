@@ -1,0 +1,135 @@
+//! `log`: a plugin's lines in the agent's log, bounded and made printable.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::bindings::v0::sink::latido::plugin::log::{Host, Level};
+use crate::clock;
+use crate::guest::Guest;
+use crate::spec::Limits;
+
+/// Lines a second that a plugin may log over a longer time.
+const LINES_A_SECOND: u32 = 100;
+
+/// How long lines are saved up: after a quiet minute a plugin may say more at once.
+const SAVED: Duration = Duration::from_secs(10);
+
+/// Counts what one instance logs.
+pub(crate) struct LogBook {
+    plugin: Arc<str>,
+    line_max: usize,
+    bytes_max: usize,
+    lines_max: usize,
+    bytes: usize,
+    lines: usize,
+    dropped: u64,
+    /// the moment up to which the rate is used
+    used_until: Option<Instant>,
+}
+
+impl LogBook {
+    pub(crate) fn new(plugin: Arc<str>, limits: &Limits) -> Self {
+        Self {
+            plugin,
+            line_max: limits.log_line,
+            bytes_max: limits.log_call,
+            lines_max: limits.log_lines,
+            bytes: 0,
+            lines: 0,
+            dropped: 0,
+            used_until: None,
+        }
+    }
+
+    /// Begins a call, and tells what the one before it was not allowed to say.
+    pub(crate) fn begin(&mut self) {
+        self.tell_dropped();
+        (self.bytes, self.lines) = (0, 0);
+    }
+
+    /// Writes one line, cut and escaped, or counts it as dropped.
+    pub(crate) fn write(&mut self, level: Level, message: &str) {
+        let message = printable(message, self.line_max);
+        if self.lines >= self.lines_max || self.bytes + message.len() > self.bytes_max || !self.rate_allows() {
+            self.dropped += 1;
+            return;
+        }
+        self.lines += 1;
+        self.bytes += message.len();
+        let plugin = &*self.plugin;
+        match level {
+            Level::Debug => tracing::debug!(plugin, message),
+            Level::Info => tracing::info!(plugin, message),
+            Level::Warning => tracing::warn!(plugin, message),
+            Level::Error => tracing::error!(plugin, message),
+        }
+    }
+
+    /// Lets a line take its share of a second, as long as no more than what is saved up is used.
+    fn rate_allows(&mut self) -> bool {
+        let now = clock::now();
+        let used_until = self.used_until.map_or(now, |until| until.max(now));
+        let next = used_until + Duration::from_secs(1) / LINES_A_SECOND;
+        let allowed = next.duration_since(now) <= SAVED;
+        if allowed {
+            self.used_until = Some(next);
+        }
+        allowed
+    }
+
+    fn tell_dropped(&mut self) {
+        if self.dropped > 0 {
+            tracing::warn!(
+                plugin = &*self.plugin,
+                dropped = self.dropped,
+                "the plugin logs too much; lines were dropped"
+            );
+            self.dropped = 0;
+        }
+    }
+}
+
+impl Drop for LogBook {
+    fn drop(&mut self) {
+        self.tell_dropped();
+    }
+}
+
+impl Host for Guest {
+    async fn write(&mut self, level: Level, message: String) {
+        if level == Level::Error {
+            self.words.add(message.as_bytes());
+            self.words.add(b"\n");
+        }
+        self.log.write(level, &message);
+    }
+}
+
+/// The text without control characters, so that no line can pass for another's, and at most so many bytes long.
+pub(crate) fn printable(text: &str, limit: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(limit));
+    for character in text.chars() {
+        let escaped = character.is_control().then(|| character.escape_default());
+        let length = escaped.as_ref().map_or(character.len_utf8(), ExactSizeIterator::len);
+        if out.len() + length > limit {
+            out.push('…');
+            break;
+        }
+        match escaped {
+            Some(escaped) => out.extend(escaped),
+            None => out.push(character),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_cannot_forge_another() {
+        assert_eq!(printable("a\nERROR b\u{1b}[31m", 100), r"a\nERROR b\u{1b}[31m");
+        assert_eq!(printable("ééé", 4), "éé…");
+    }
+}

@@ -1,0 +1,51 @@
+//! `state`: the plugin's durable memory, kept by the caller of the host.
+
+use std::sync::Arc;
+
+use crate::bindings::v0::sink::latido::plugin::state::{Host, StateError};
+use crate::guest::Guest;
+use crate::state::{StateFault, StateStore};
+
+/// A key is a name, not a document.
+const KEY_MAX: usize = 256;
+
+/// One value may not take the whole share.
+const VALUE_MAX: usize = 256 << 10;
+
+impl Host for Guest {
+    async fn get(&mut self, key: String) -> Result<Option<Vec<u8>>, StateError> {
+        with_store(self, move |store, plugin| store.read(plugin, &key)).await
+    }
+
+    async fn set(&mut self, key: String, value: Option<Vec<u8>>) -> Result<(), StateError> {
+        if key.len() > KEY_MAX || value.as_ref().is_some_and(|value| value.len() > VALUE_MAX) {
+            return Err(StateError::Full);
+        }
+        with_store(self, move |store, plugin| store.write(plugin, &key, value.as_deref())).await
+    }
+}
+
+/// Uses the store on a thread that may block, so that the call's deadline holds.
+fn with_store<T: Send + 'static, W>(
+    guest: &Guest,
+    work: W,
+) -> impl Future<Output = Result<T, StateError>> + Send + use<T, W>
+where
+    W: FnOnce(&dyn StateStore, &str) -> Result<T, StateFault> + Send + 'static,
+{
+    // Taken before the wait: the guest itself cannot be shared between threads.
+    let store = guest.capabilities.state.clone();
+    let plugin = Arc::clone(&guest.capabilities.plugin);
+    async move {
+        let Some(store) = store else {
+            return Err(StateError::Denied("`state` is not granted".to_owned()));
+        };
+        match tokio::task::spawn_blocking(move || work(&*store, &plugin)).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(StateFault::Full)) => Err(StateError::Full),
+            // The interface has no other word for a store that fails: the plugin can only do without.
+            Ok(Err(StateFault::Failed(why))) => Err(StateError::Denied(format!("`state` failed: {why}"))),
+            Err(_) => Err(StateError::Denied("`state` failed".to_owned())),
+        }
+    }
+}

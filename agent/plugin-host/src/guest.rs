@@ -1,0 +1,171 @@
+//! What the host keeps for one instance: its memory, its computing time, its words.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::io::AsyncWrite;
+use wasmtime::component::ResourceTable;
+use wasmtime::{ResourceLimiter, StoreContextMut, UpdateDeadline};
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+use crate::bindings::v0::sink::latido::plugin::{journal, types};
+use crate::capability::Capabilities;
+use crate::capability::log::LogBook;
+use crate::engine::TICK;
+use crate::spec::Limits;
+
+/// How much of what a guest said last is kept for the message about its end.
+const LAST_WORDS: usize = 2 << 10;
+
+/// Elements in the tables of an instance: Python's function table has 6,000.
+const TABLE_ELEMENTS: usize = 100_000;
+
+/// Handles of WASI's resources that an instance may hold at once.
+pub(crate) const HANDLES: usize = 4096;
+
+/// The host's side of one instance.
+pub(crate) struct Guest {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    pub(crate) memory: MemoryLimiter,
+    pub(crate) log: LogBook,
+    pub(crate) words: Words,
+    pub(crate) capabilities: Arc<Capabilities>,
+    ticks: u32,
+    ticks_max: u32,
+}
+
+impl Guest {
+    pub(crate) fn new(capabilities: Arc<Capabilities>, limits: &Limits) -> Self {
+        let words = Words::default();
+        // No files, no environment, no arguments, no network: WASI is there for languages that need its names.
+        let wasi = WasiCtxBuilder::new().stdout(words.clone()).stderr(words.clone()).build();
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(HANDLES);
+        let ticks_max = u32::try_from(limits.cpu.as_millis() / TICK.as_millis()).unwrap_or(u32::MAX);
+        Self {
+            wasi,
+            table,
+            memory: MemoryLimiter { limit: limits.memory, memory: 0, elements: 0, refused: false },
+            log: LogBook::new(capabilities.plugin.clone(), limits),
+            words,
+            capabilities,
+            ticks: 0,
+            ticks_max,
+        }
+    }
+
+    /// Begins a call: what is counted by the call starts again.
+    pub(crate) fn begin(&mut self) {
+        self.ticks = 0;
+        self.log.begin();
+    }
+
+    /// Counts a tick of computing, and ends the guest when it has had its share.
+    pub(crate) fn tick(mut context: StoreContextMut<'_, Self>) -> wasmtime::Result<UpdateDeadline> {
+        let guest = context.data_mut();
+        guest.ticks += 1;
+        if guest.ticks > guest.ticks_max { Err(CpuSpent.into()) } else { Ok(UpdateDeadline::Yield(1)) }
+    }
+}
+
+/// The guest has computed for as long as it may.
+#[derive(Debug, thiserror::Error)]
+#[error("computing time is used up")]
+pub(crate) struct CpuSpent;
+
+impl WasiView for Guest {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+// Interfaces of nouns alone: nothing in them can be called.
+impl types::Host for Guest {}
+impl journal::Host for Guest {}
+
+/// Limits the sum of all memories of an instance, and remembers that it had to.
+#[derive(Debug)]
+pub(crate) struct MemoryLimiter {
+    limit: usize,
+    /// bytes in use
+    pub(crate) memory: usize,
+    elements: usize,
+    /// whether more was asked for than there is
+    pub(crate) refused: bool,
+}
+
+impl ResourceLimiter for MemoryLimiter {
+    fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let sum = self.memory.saturating_add(desired.saturating_sub(current));
+        if sum > self.limit {
+            self.refused = true;
+            return Ok(false);
+        }
+        if maximum.is_none_or(|maximum| desired <= maximum) {
+            self.memory = sum;
+        }
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let sum = self.elements.saturating_add(desired.saturating_sub(current));
+        if sum > TABLE_ELEMENTS {
+            return Ok(false);
+        }
+        self.elements = sum;
+        Ok(true)
+    }
+}
+
+/// The tail of what a guest said on its standard output and error, and in its log's errors.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words(Arc<Mutex<VecDeque<u8>>>);
+
+impl Words {
+    pub(crate) fn add(&self, bytes: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = bytes.get(bytes.len().saturating_sub(LAST_WORDS)..).unwrap_or(bytes);
+        kept.extend(tail);
+        let excess = kept.len().saturating_sub(LAST_WORDS);
+        kept.drain(..excess);
+    }
+
+    /// What is kept, as text without control characters.
+    pub(crate) fn text(&self) -> String {
+        let kept: Vec<u8> = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let text = String::from_utf8_lossy(&kept);
+        crate::capability::log::printable(text.trim(), LAST_WORDS)
+    }
+}
+
+impl IsTerminal for Words {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Words {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+}
+
+impl AsyncWrite for Words {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.add(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,230 @@
+//! Loads plugins: judges their bytes, compiles them or takes them from the cache, links and starts them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use wasmtime::component::{Component, Linker};
+
+use crate::bindings::v0::{rule, sink, strategy};
+use crate::bindings::{PACKAGE, PACKAGE_VERSION};
+use crate::cache::Cache;
+use crate::capability::Capabilities;
+use crate::engine::Machine;
+use crate::error::{HostError, LoadError};
+use crate::guest::Guest;
+use crate::instance::Plugin;
+use crate::manifest::Manifest;
+use crate::plugins::{Rule, Sink, Strategy};
+use crate::spec::PluginSpec;
+use crate::world::{Description, World};
+
+/// How large a component may be: Python's, the largest measured, has 18 MB.
+const COMPONENT_MAX: usize = 64 << 20;
+
+/// How long compiling may take: Python's takes 6 s on two cores.
+const COMPILE: Duration = Duration::from_secs(60);
+
+/// What every component begins with, and what follows: the encoding's version and its layer.
+const MAGIC: &[u8] = b"\0asm";
+const CORE_LAYER: &[u8] = &[1, 0, 0, 0];
+
+/// What a host needs to know.
+#[derive(Clone, Debug)]
+pub struct HostSettings {
+    /// A private folder for compiled components; made with mode 0700 if it is not there.
+    pub cache: PathBuf,
+}
+
+/// Loads plugins. Cheap to make: the engine comes with the first plugin.
+pub struct Host {
+    cache: Cache,
+    machine: Mutex<Option<Arc<Machine>>>,
+}
+
+impl Host {
+    /// Makes a host.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the cache folder cannot be made, or is not this user's alone.
+    pub fn new(settings: HostSettings) -> Result<Self, HostError> {
+        Ok(Self { cache: Cache::open(&settings.cache)?, machine: Mutex::new(None) })
+    }
+
+    /// Loads a sink, and starts and configures its first instance.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the plugin, its grants or its settings.
+    pub async fn load_sink(&self, spec: PluginSpec) -> Result<Sink, LoadError> {
+        let (plugin, description) = self.load::<sink::StorageSink>(spec).await?;
+        Ok(Sink { plugin, description })
+    }
+
+    /// Loads a rule, and starts and configures its first instance.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the plugin, its grants or its settings.
+    pub async fn load_rule(&self, spec: PluginSpec) -> Result<Rule, LoadError> {
+        let (plugin, description) = self.load::<rule::AlertRule>(spec).await?;
+        Ok(Rule { plugin, description })
+    }
+
+    /// Loads a strategy, and starts and configures its first instance.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the plugin, its grants or its settings.
+    pub async fn load_strategy(&self, spec: PluginSpec) -> Result<Strategy, LoadError> {
+        let (plugin, description) = self.load::<strategy::ResumeStrategy>(spec).await?;
+        Ok(Strategy { plugin, description })
+    }
+
+    async fn load<W: World>(&self, spec: PluginSpec) -> Result<(Plugin<W>, Description), LoadError> {
+        let named = || spec.name.clone();
+        judge_bytes(&spec)?;
+        if spec.kind != W::KIND {
+            return Err(LoadError::WrongKind { plugin: named(), kind: W::KIND, found: spec.kind.name().to_owned() });
+        }
+        let manifest = Manifest::read(&spec.name, &spec.component)?;
+        let grants = manifest.granted(&spec)?;
+        let machine =
+            self.machine().map_err(|error| LoadError::Engine { plugin: named(), message: format!("{error:#}") })?;
+        let component = self.component(&machine, &spec).await?;
+        judge_interfaces::<W>(&machine, &component, &spec)?;
+        let ready = link::<W>(&machine, &component)
+            .map_err(|error| LoadError::Mismatch { plugin: named(), message: format!("{error:#}") })?;
+        let capabilities = Arc::new(Capabilities::new(&spec.name, grants, &spec.limits));
+        let settings = spec.settings.to_string();
+        let mut plugin = Plugin::new(named(), spec.limits.clone(), machine, ready, settings, capabilities);
+        let description = plugin.start().await.map_err(|source| LoadError::Start { plugin: named(), source })?;
+        Ok((plugin, description))
+    }
+
+    fn machine(&self) -> wasmtime::Result<Arc<Machine>> {
+        let mut slot = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(machine) = &*slot {
+            return Ok(Arc::clone(machine));
+        }
+        let machine = Arc::new(Machine::new()?);
+        *slot = Some(Arc::clone(&machine));
+        Ok(machine)
+    }
+
+    /// Compiles on a thread of its own: nothing else waits for it. A compilation that takes too long is left to itself.
+    async fn component(&self, machine: &Arc<Machine>, spec: &PluginSpec) -> Result<Component, LoadError> {
+        let (cache, machine, bytes) = (self.cache.clone(), Arc::clone(machine), Arc::clone(&spec.component));
+        let compiling = tokio::task::spawn_blocking(move || cache.component(&machine, &bytes));
+        let broken = |message: String| LoadError::Compile { plugin: spec.name.clone(), message };
+        match tokio::time::timeout(COMPILE, compiling).await {
+            Ok(Ok(Ok(component))) => Ok(component),
+            Ok(Ok(Err(error))) => Err(broken(format!("{error:#}"))),
+            Ok(Err(error)) => Err(broken(error.to_string())),
+            Err(_) => Err(broken(format!("it takes longer than {COMPILE:?}"))),
+        }
+    }
+}
+
+/// Judges what can be seen without compiling: is it a component at all?
+fn judge_bytes(spec: &PluginSpec) -> Result<(), LoadError> {
+    let (plugin, bytes) = (spec.name.clone(), &*spec.component);
+    if bytes.len() > COMPONENT_MAX {
+        return Err(LoadError::TooLarge { plugin, length: bytes.len(), limit: COMPONENT_MAX });
+    }
+    let found = if bytes.is_empty() {
+        "an empty file"
+    } else if bytes.starts_with(MAGIC) {
+        let layer = bytes.get(MAGIC.len()..MAGIC.len() + CORE_LAYER.len());
+        return if layer == Some(CORE_LAYER) { Err(LoadError::CoreModule { plugin }) } else { Ok(()) };
+    } else if wasmtime::Engine::detect_precompiled(bytes).is_some() || bytes.starts_with(b"\x7fELF") {
+        "compiled code, which is never accepted"
+    } else if std::str::from_utf8(bytes).is_ok() {
+        "a text"
+    } else {
+        "something else"
+    };
+    Err(LoadError::NotWasm { plugin, found })
+}
+
+/// Judges what the component imports and exports against what its kind may and must.
+fn judge_interfaces<W: World>(machine: &Machine, component: &Component, spec: &PluginSpec) -> Result<(), LoadError> {
+    let ty = component.component_type();
+    let imports: Vec<&str> = ty.imports(&machine.engine).map(|(name, _)| name).collect();
+    let exports: Vec<&str> = ty.exports(&machine.engine).map(|(name, _)| name).collect();
+    for name in imports.iter().chain(&exports) {
+        if let Some((_, version)) = ours(name)
+            && !is_compatible(version)
+        {
+            return Err(LoadError::WrongVersion { plugin: spec.name.clone(), found: (*name).to_owned() });
+        }
+    }
+    for interface in ["lifecycle", W::KIND.name()] {
+        if !exports.iter().any(|name| ours(name).is_some_and(|(exported, _)| exported == interface)) {
+            let exports = if exports.is_empty() { "nothing".to_owned() } else { quoted(&exports) };
+            return Err(LoadError::MissingExport {
+                plugin: spec.name.clone(),
+                kind: W::KIND,
+                missing: format!("{PACKAGE}/{interface}@{PACKAGE_VERSION}"),
+                exports,
+            });
+        }
+    }
+    let offered = |name: &str| match ours(name) {
+        // Interfaces of types alone are imported by whoever uses the types.
+        Some((interface, _)) => W::IMPORTS.contains(&interface) || matches!(interface, "types" | "journal"),
+        None => name.starts_with("wasi:") && !name.starts_with("wasi:http/"),
+    };
+    let foreign: Vec<&str> = imports.iter().copied().filter(|name| !offered(name)).collect();
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    let interfaces: Vec<String> = W::IMPORTS.iter().map(|name| format!("{PACKAGE}/{name}")).collect();
+    Err(LoadError::ForeignImports {
+        plugin: spec.name.clone(),
+        kind: W::KIND,
+        imports: quoted(&foreign),
+        offered: format!("{} and WASI 0.2 without http", quoted(&interfaces)),
+    })
+}
+
+fn quoted<S: AsRef<str>>(names: &[S]) -> String {
+    names.iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
+/// The interface and version of a name of the package; nothing where the name is of another.
+fn ours(name: &str) -> Option<(&str, &str)> {
+    let interface = name.strip_prefix(PACKAGE)?.strip_prefix('/')?;
+    Some(interface.split_once('@').unwrap_or((interface, "")))
+}
+
+/// Whether a version is of the compatibility track that this host speaks: the same major, or before 1.0 the same minor.
+fn is_compatible(version: &str) -> bool {
+    let track = |version: &str| {
+        let mut numbers = version.split('.').map(str::to_owned);
+        let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+        if major == "0" { format!("0.{minor}") } else { major }
+    };
+    !version.contains('-') && track(version) == track(PACKAGE_VERSION)
+}
+
+fn link<W: World>(machine: &Machine, component: &Component) -> wasmtime::Result<W::Ready> {
+    let mut linker: Linker<Guest> = Linker::new(&machine.engine);
+    W::link(&mut linker)?;
+    if component.component_type().imports(&machine.engine).any(|(name, _)| name.starts_with("wasi:")) {
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    }
+    W::ready(linker.instantiate_pre(component)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_judged_by_its_track() {
+        assert!(is_compatible("0.1.0") && is_compatible("0.1.7"));
+        assert!(!is_compatible("0.2.0") && !is_compatible("1.1.0") && !is_compatible("0.1.0-rc") && !is_compatible(""));
+    }
+}

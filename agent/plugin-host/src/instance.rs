@@ -1,0 +1,187 @@
+//! One plugin with its warm instance: every call has its limits, and a fault costs the instance and nothing else.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use wasmtime::{Store, Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+use crate::capability::Capabilities;
+use crate::engine::Machine;
+use crate::error::{CallError, Fault, FaultKind, PluginError};
+use crate::guest::{CpuSpent, Guest, HANDLES};
+use crate::spec::Limits;
+use crate::world::{Description, World};
+
+/// The part of its memory that an instance may hold after a call; above it, it is replaced, since memory never shrinks.
+const MEMORY_KEPT: (usize, usize) = (3, 4);
+
+/// Frames of a guest's stack that a message about a trap shows.
+const FRAMES: usize = 8;
+
+/// What a call into a guest gives back: wasmtime's error, else the guest's own answer.
+pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = wasmtime::Result<Result<T, PluginError>>> + Send + 'a>>;
+
+/// A plugin that is loaded: what instances are made from, and at most one of them.
+pub(crate) struct Plugin<W: World> {
+    pub(crate) mould: Mould<W>,
+    instance: Option<Instance<W>>,
+}
+
+/// What instances are made from. Apart from them, since it is used while one of them waits, from any thread.
+pub(crate) struct Mould<W: World> {
+    pub(crate) name: String,
+    pub(crate) limits: Limits,
+    machine: Arc<Machine>,
+    ready: W::Ready,
+    settings: String,
+    capabilities: Arc<Capabilities>,
+}
+
+struct Instance<W> {
+    store: Store<Guest>,
+    world: W,
+    calls: u64,
+}
+
+impl<W: World> Plugin<W> {
+    pub(crate) fn new(
+        name: String,
+        limits: Limits,
+        machine: Arc<Machine>,
+        ready: W::Ready,
+        settings: String,
+        capabilities: Arc<Capabilities>,
+    ) -> Self {
+        Self { mould: Mould { name, limits, machine, ready, settings, capabilities }, instance: None }
+    }
+
+    /// Makes the first instance, and asks what it is.
+    pub(crate) async fn start(&mut self) -> Result<Description, CallError> {
+        self.call("describe", &(), |world, store, ()| Box::pin(async move { world.describe(store).await.map(Ok) }))
+            .await
+    }
+
+    /// Whether there is a warm instance.
+    pub(crate) fn is_warm(&self) -> bool {
+        self.instance.is_some()
+    }
+
+    /// Calls a function of the guest, in a new instance where there is none. The wall limit covers all of it.
+    pub(crate) async fn call<I: ?Sized + Sync, T: Send>(
+        &mut self,
+        function: &'static str,
+        input: &I,
+        work: for<'a> fn(&'a W, &'a mut Store<Guest>, &'a I) -> Answer<'a, T>,
+    ) -> Result<T, CallError> {
+        let mould = &self.mould;
+        let _ticking = mould.machine.tick();
+        let wall = mould.limits.wall;
+        // The instance is out of its place while it is in use: whatever ends the call, also a caller that gives it up,
+        // ends the instance with it.
+        let warm = self.instance.take();
+        let mut stage = function;
+        let called = tokio::time::timeout(wall, async {
+            let mut instance = match warm {
+                Some(instance) => instance,
+                None => mould.instantiate(&mut stage).await?,
+            };
+            stage = function;
+            prepare(&mut instance.store);
+            let answer = work(&instance.world, &mut instance.store, input).await;
+            match answer {
+                Ok(answer) => Ok((instance, answer)),
+                Err(error) => Err(mould.fault(function, classify(&error, instance.store.data(), &mould.limits))),
+            }
+        })
+        .await;
+        let (mut instance, answer) =
+            called.unwrap_or_else(|_| Err(mould.fault(stage, FaultKind::WallDeadline(wall))))?;
+        instance.calls += 1;
+        let memory_max = mould.limits.memory / MEMORY_KEPT.1 * MEMORY_KEPT.0;
+        if instance.calls < mould.limits.calls && instance.store.data().memory.memory <= memory_max {
+            self.instance = Some(instance);
+        }
+        answer.map_err(|answer| CallError::Plugin { plugin: self.mould.name.clone(), answer })
+    }
+
+    /// Ends the instance because its answer cannot be.
+    pub(crate) fn refuse(&mut self, function: &'static str, why: String) -> CallError {
+        self.instance = None;
+        self.mould.fault(function, FaultKind::BadAnswer(why))
+    }
+}
+
+impl<W: World> Mould<W> {
+    fn fault(&self, function: &'static str, kind: FaultKind) -> CallError {
+        CallError::Fault(Fault { plugin: self.name.clone(), function, kind })
+    }
+
+    /// Makes an instance and configures it. Limits hold from its first instruction.
+    async fn instantiate(&self, stage: &mut &'static str) -> Result<Instance<W>, CallError> {
+        *stage = "instantiate";
+        let guest = Guest::new(Arc::clone(&self.capabilities), &self.limits);
+        let mut store = Store::new(&self.machine.engine, guest);
+        store.limiter(|guest| &mut guest.memory);
+        store.epoch_deadline_callback(Guest::tick);
+        store.set_hostcall_fuel(self.limits.hostcall);
+        store.set_max_component_handles(HANDLES);
+        prepare(&mut store);
+        let world = match W::instantiate(&self.ready, &mut store).await {
+            Ok(world) => world,
+            Err(error) => return Err(self.fault(stage, classify(&error, store.data(), &self.limits))),
+        };
+        *stage = "configure";
+        prepare(&mut store);
+        match world.configure(&mut store, &self.settings).await {
+            Ok(Ok(())) => Ok(Instance { store, world, calls: 0 }),
+            Ok(Err(answer)) => Err(CallError::Plugin { plugin: self.name.clone(), answer }),
+            Err(error) => Err(self.fault(stage, classify(&error, store.data(), &self.limits))),
+        }
+    }
+}
+
+/// Begins a call: its deadline is a tick from here, and what is counted starts again.
+fn prepare(store: &mut Store<Guest>) {
+    store.set_epoch_deadline(1);
+    store.data_mut().begin();
+}
+
+/// Tells what ended a guest.
+fn classify(error: &wasmtime::Error, guest: &Guest, limits: &Limits) -> FaultKind {
+    if error.downcast_ref::<CpuSpent>().is_some() {
+        return FaultKind::CpuDeadline(limits.cpu);
+    }
+    if let Some(I32Exit(status)) = error.downcast_ref::<I32Exit>() {
+        return FaultKind::Exit(*status);
+    }
+    if guest.memory.refused {
+        return FaultKind::Memory(limits.memory);
+    }
+    let Some(trap) = error.downcast_ref::<Trap>() else {
+        // Not an instruction that went wrong, but an answer that the host could not read.
+        return FaultKind::BadAnswer(innermost(error));
+    };
+    let mut message = trap.to_string();
+    let words = guest.words.text();
+    if !words.is_empty() {
+        message.push_str(&format!("; its last words: {words}"));
+    }
+    if let Some(frames) = error.downcast_ref::<WasmBacktrace>() {
+        let names: Vec<String> = frames.frames().iter().take(FRAMES).map(frame).collect();
+        message.push_str(&format!("; in {}", names.join(" < ")));
+    }
+    FaultKind::Trap(message)
+}
+
+fn frame(frame: &wasmtime::FrameInfo) -> String {
+    match frame.func_name() {
+        Some(name) => name.to_owned(),
+        None => format!("function {}", frame.func_index()),
+    }
+}
+
+/// The cause at the bottom, without the backtrace that stands above it.
+fn innermost(error: &wasmtime::Error) -> String {
+    error.chain().last().map_or_else(|| error.to_string(), ToString::to_string)
+}

@@ -1,0 +1,131 @@
+//! What a plugin says of itself in its custom section `latido:manifest`, and how it compares with what was granted.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use wasmparser::{Parser, Payload};
+
+use crate::error::LoadError;
+use crate::spec::{Grants, PluginSpec};
+
+/// The custom section that holds the manifest, in the component or in its module.
+pub const MANIFEST_SECTION: &str = "latido:manifest";
+
+/// How large a manifest may be: a page of TOML, many times over.
+const MANIFEST_MAX: usize = 64 << 10;
+
+/// What a plugin says of itself and asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// what it is
+    #[serde(default)]
+    pub plugin: About,
+    /// what it asks for
+    #[serde(default)]
+    pub requires: Requires,
+}
+
+/// What a plugin is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// its name
+    #[serde(default)]
+    pub name: String,
+    /// its own version
+    #[serde(default)]
+    pub version: String,
+    /// `sink`, `rule` or `strategy`
+    #[serde(default)]
+    pub kind: Option<String>,
+}
+
+/// What a plugin asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requires {
+    /// databases, by its names for them
+    #[serde(default)]
+    pub sql: BTreeSet<String>,
+    /// files, by its names for them
+    #[serde(default)]
+    pub files: BTreeSet<String>,
+    /// a durable memory
+    #[serde(default)]
+    pub state: bool,
+}
+
+impl Manifest {
+    /// Reads the manifest of a component; one that has none asks for nothing. A section of the component itself stands
+    /// before one of a module in it.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong, where the bytes are damaged or the section cannot be read.
+    pub(crate) fn read(plugin: &str, component: &[u8]) -> Result<Self, LoadError> {
+        let mut depth = 0_usize;
+        let mut found: Option<(usize, Vec<u8>)> = None;
+        for payload in Parser::new(0).parse_all(component) {
+            let payload = payload.map_err(|error| LoadError::Damaged {
+                plugin: plugin.to_owned(),
+                offset: usize::try_from(error.offset()).unwrap_or(usize::MAX),
+                length: component.len(),
+                message: error.message().to_owned(),
+            })?;
+            match payload {
+                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {
+                    if found.as_ref().is_none_or(|(known, _)| depth < *known) {
+                        found = Some((depth, section.data().to_vec()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let Some((_, bytes)) = found else { return Ok(Self::default()) };
+        let wrong = |message: String| LoadError::Manifest { plugin: plugin.to_owned(), message };
+        if bytes.len() > MANIFEST_MAX {
+            return Err(wrong(format!("it has {} bytes, at most {MANIFEST_MAX} are read", bytes.len())));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".to_owned()))?;
+        toml::from_str(&text).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// What the plugin may do: what it asks for, all of which has to be granted. What is granted and not asked for stays
+    /// out, and is told in the log.
+    pub(crate) fn granted(&self, spec: &PluginSpec) -> Result<Grants, LoadError> {
+        if let Some(found) = self.plugin.kind.as_deref().filter(|found| *found != spec.kind.name()) {
+            return Err(LoadError::WrongKind { plugin: spec.name.clone(), kind: spec.kind, found: found.to_owned() });
+        }
+        let mut lines = Vec::new();
+        let mut allowed = Grants::default();
+        for name in &self.requires.sql {
+            match spec.grants.sql.get(name) {
+                Some(grant) => drop(allowed.sql.insert(name.clone(), grant.clone())),
+                None => lines.push(format!("grant.sql.{name} = \"{name}.db\"")),
+            }
+        }
+        for name in &self.requires.files {
+            match spec.grants.files.get(name) {
+                Some(grant) => drop(allowed.files.insert(name.clone(), grant.clone())),
+                None => lines.push(format!("grant.files.{name} = \"{name}.jsonl\"")),
+            }
+        }
+        if self.requires.state {
+            allowed.state.clone_from(&spec.grants.state);
+            if allowed.state.is_none() {
+                lines.push("grant.state = true".to_owned());
+            }
+        }
+        if !lines.is_empty() {
+            return Err(LoadError::NotGranted { plugin: spec.name.clone(), lines: lines.join("\n") });
+        }
+        let unasked = spec.grants.sql.keys().filter(|name| !self.requires.sql.contains(*name));
+        for name in unasked.chain(spec.grants.files.keys().filter(|name| !self.requires.files.contains(*name))) {
+            tracing::warn!(plugin = spec.name, grant = name, "granted, but the plugin's manifest does not ask for it");
+        }
+        Ok(allowed)
+    }
+}

@@ -1,0 +1,298 @@
+//! The built-in plugins do what their READMEs say.
+
+use latido_plugin_host::{
+    Alert, AlertState, AttemptEnded, AttemptStarted, Attribute, Body, Budget, Command, Decision, Entry,
+    EnvironmentValue, EnvironmentVariable, Kind, OtherEntry, Outcome, PastAttempt, PluginSpec, Reap, Severity,
+    Situation, Subject, Usage, Verdict,
+};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::support::{World, beat, builtin, subject, transition};
+
+/// One entry of each kind.
+fn one_of_each() -> Vec<Entry> {
+    let with = |sequence: u64, body: Body| Entry { body, ..beat(sequence) };
+    vec![
+        beat(1),
+        transition(2),
+        with(
+            3,
+            Body::AttemptStarted(AttemptStarted {
+                subject: "catalogue".into(),
+                attempt: 3,
+                epoch: 8,
+                reason: "resumed".into(),
+            }),
+        ),
+        with(
+            4,
+            Body::AttemptEnded(AttemptEnded {
+                subject: "catalogue".into(),
+                attempt: 2,
+                epoch: 7,
+                outcome: Outcome::Signaled(9),
+                class: "lost".into(),
+                reason: "SIGKILL from outside".into(),
+                started: 1_699_999_999_000,
+                progress: None,
+                usage: Some(Usage { turns: Some(3), tokens: None, cost_usd: Some(0.25) }),
+            }),
+        ),
+        with(
+            5,
+            Body::Alert(Alert {
+                rule: "liveness".into(),
+                fingerprint: "f".into(),
+                subject: "catalogue".into(),
+                severity: Severity::Warning,
+                state: AlertState::Firing,
+                summary: "stale".into(),
+                started: 1_699_999_999_000,
+                attributes: vec![Attribute { key: "a".into(), value: "\"b\"".into() }],
+            }),
+        ),
+        with(
+            6,
+            Body::Reap(Reap {
+                subject: "catalogue".into(),
+                attempt: 2,
+                epoch: 7,
+                previous_holder: Some("w".into()),
+                silence: 181_500,
+                pickups: 1,
+            }),
+        ),
+        with(
+            7,
+            Body::Other(OtherEntry {
+                kind: "agent".into(),
+                subject: None,
+                attempt: None,
+                epoch: None,
+                detail: "started".into(),
+            }),
+        ),
+    ]
+}
+
+fn sqlite(world: &World) -> PluginSpec {
+    let mut spec = PluginSpec::new("history", Kind::Sink, builtin("sqlite"));
+    spec.grants.sql.insert("main".into(), world.path("history.db").into());
+    spec
+}
+
+#[tokio::test]
+async fn sqlite_stores_each_entry_once_however_often_it_comes() {
+    let world = World::new();
+    let mut sink = world.host.load_sink(sqlite(&world)).await.unwrap();
+    assert_eq!(sink.description().name, "sqlite");
+    let entries = one_of_each();
+    for _ in 0..3 {
+        assert_eq!(sink.write(&entries).await, Ok(7));
+    }
+    let mut again = world.host.load_sink(sqlite(&world)).await.unwrap();
+    assert_eq!(again.write(&entries[2..]).await, Ok(7));
+    assert_eq!(again.write(&[]).await, Ok(0));
+
+    let database = Connection::open(world.path("history.db")).unwrap();
+    let kinds: Vec<String> = database
+        .prepare("SELECT kind FROM entries ORDER BY sequence")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(kinds, ["beat", "transition", "attempt-started", "attempt-ended", "alert", "lease-expired", "agent"]);
+    let told: (String, i64, String, i64, f64) = database
+        .query_row("SELECT outcome, outcome_code, class, started_ms, cost_usd FROM attempts", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+        })
+        .unwrap();
+    assert_eq!(told, ("signaled".into(), 9, "lost".into(), 1_699_999_999_000, 0.25));
+    let told: (String, String, String, i64) = database
+        .query_row("SELECT previous_verdict, verdict, reason, attempt FROM transitions", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })
+        .unwrap();
+    assert_eq!(told, ("alive".into(), "stale".into(), "silent for 181 s".into(), 2));
+    let told: (String, String, String) = database
+        .query_row("SELECT severity, summary, attributes FROM alerts", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .unwrap();
+    assert_eq!(told, ("warning".into(), "stale".into(), r#"{"a":"\"b\""}"#.into()));
+    let told: (f64, i64, String, i64) = database
+        .query_row("SELECT fraction, done, step, beat FROM beats", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })
+        .unwrap();
+    assert_eq!(told, (0.5, 1, "hashing".into(), 1));
+}
+
+#[tokio::test]
+async fn sqlite_leaves_a_newer_database_alone() {
+    let world = World::new();
+    Connection::open(world.path("history.db")).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
+    let error = match world.host.load_sink(sqlite(&world)).await {
+        Ok(_) => panic!("it was loaded"),
+        Err(error) => std::error::Error::source(&error).unwrap().to_string(),
+    };
+    assert!(error.contains("schema version 99") && error.contains("up to 1"), "{error}");
+}
+
+#[tokio::test]
+async fn sqlite_says_to_come_again_when_the_disk_is_full() {
+    let world = World::new();
+    let mut spec = sqlite(&world);
+    spec.limits.sql_pages = 16;
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    let batch: Vec<_> = (1..=1000).map(beat).collect();
+    let error = sink.write(&batch).await.unwrap_err();
+    assert_eq!(error.answer(), Some(&latido_plugin_host::PluginError::RetryAfter(10_000)));
+    let count: i64 = Connection::open(world.path("history.db"))
+        .unwrap()
+        .query_row("SELECT count(*) FROM entries", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(count, 0);
+}
+
+#[tokio::test]
+async fn jsonl_writes_a_line_an_entry_in_the_shape_of_events() {
+    let world = World::new();
+    let mut spec = PluginSpec::new("lines", Kind::Sink, builtin("jsonl"));
+    spec.grants.files.insert("main".into(), world.path("history.jsonl").into());
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    assert_eq!(sink.write(&one_of_each()).await, Ok(7));
+    let text = std::fs::read_to_string(world.path("history.jsonl")).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 7);
+    assert_eq!(
+        lines[1],
+        json!({
+            "sequence": 2, "agent": "agent-1", "at": "2023-11-14T22:13:20.002Z", "type": "transition",
+            "subject": "catalogue", "kind": "job", "attempt": 2, "epoch": 7, "previous": "alive", "current": "stale",
+            "reason": "silent for 181 s",
+        })
+    );
+    assert_eq!(
+        lines[3]["outcome"],
+        json!({ "kind": "signaled", "code": null, "signal": 9, "class": "lost", "detail": "SIGKILL from outside" })
+    );
+    assert_eq!(lines[5]["silence_s"], json!(181.5));
+    assert_eq!((&lines[6]["type"], &lines[6]["detail"]), (&json!("agent"), &json!("started")));
+}
+
+#[tokio::test]
+async fn liveness_finds_what_needs_somebody() {
+    let world = World::new();
+    let mut rule = world.host.load_rule(PluginSpec::new("liveness", Kind::Rule, builtin("liveness"))).await.unwrap();
+    let phase = |name: &str, verdict, phase: &str| Subject {
+        attributes: vec![Attribute { key: "phase".into(), value: phase.into() }],
+        ..subject(name, verdict)
+    };
+    let subjects = [
+        subject("a", Verdict::Waiting),
+        subject("b", Verdict::Missing),
+        subject("c", Verdict::Alive),
+        subject("d", Verdict::Late),
+        subject("e", Verdict::Stale),
+        subject("f", Verdict::Hung),
+        subject("g", Verdict::Failing),
+        subject("h", Verdict::Orphaned),
+        subject("i", Verdict::Dead),
+        subject("j", Verdict::Unknown),
+        subject("k", Verdict::Ended),
+        phase("l", Verdict::Ended, "stuck"),
+        phase("m", Verdict::Unknown, "held"),
+        phase("n", Verdict::Stale, "paused"),
+        phase("o", Verdict::Stale, "running"),
+    ];
+    let findings = rule.evaluate(1_700_000_000_000, &subjects).await.unwrap();
+    let found: Vec<(&str, &str, Severity)> =
+        findings.iter().map(|finding| (&*finding.subject, &*finding.key, finding.severity)).collect();
+    assert_eq!(
+        found,
+        [
+            ("b", "missing", Severity::Warning),
+            ("e", "stale", Severity::Warning),
+            ("f", "hung", Severity::Warning),
+            ("g", "failing", Severity::Warning),
+            ("h", "orphaned", Severity::Warning),
+            ("i", "dead", Severity::Warning),
+            ("j", "unknown", Severity::Warning),
+            ("l", "stuck", Severity::Critical),
+            ("m", "held", Severity::Critical),
+            ("o", "stale", Severity::Warning),
+        ]
+    );
+    assert_eq!(findings[1].summary, "e is stale: because");
+}
+
+#[tokio::test]
+async fn liveness_takes_severities_from_its_settings() {
+    let world = World::new();
+    let mut spec = PluginSpec::new("liveness", Kind::Rule, builtin("liveness"));
+    spec.settings = json!({ "severity": { "stale": "critical", "dead": "off", "late": "info" } });
+    let mut rule = world.host.load_rule(spec).await.unwrap();
+    let subjects = [subject("a", Verdict::Stale), subject("b", Verdict::Dead), subject("c", Verdict::Late)];
+    let findings = rule.evaluate(0, &subjects).await.unwrap();
+    let found: Vec<(&str, Severity)> = findings.iter().map(|finding| (&*finding.subject, finding.severity)).collect();
+    assert_eq!(found, [("a", Severity::Critical), ("c", Severity::Info)]);
+}
+
+fn situation(outcome: Option<Outcome>) -> Situation {
+    Situation {
+        now: 1_700_000_000_000,
+        subject: subject("catalogue", Verdict::Dead),
+        command: Command {
+            program: "catalogue".into(),
+            arguments: vec!["/usr/share".into(), "ü".into()],
+            directory: Some("/tmp".into()),
+            environment: vec![EnvironmentVariable { name: "TOKEN".into(), value: EnvironmentValue::Withheld }],
+        },
+        attempts: vec![PastAttempt {
+            number: 1,
+            started: 0,
+            ended: Some(1),
+            outcome,
+            class: None,
+            progress: None,
+            usage: None,
+            notes: Vec::new(),
+        }],
+        budget: Budget {
+            attempts_left: Some(4),
+            turns_left: None,
+            cost_left_usd: None,
+            time_left: None,
+            attributes: Vec::new(),
+        },
+        attributes: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn script_starts_the_same_command_again_unless_that_cannot_help() {
+    let world = World::new();
+    let mut strategy =
+        world.host.load_strategy(PluginSpec::new("script", Kind::Strategy, builtin("script"))).await.unwrap();
+    for outcome in [
+        None,
+        Some(Outcome::Signaled(9)),
+        Some(Outcome::Exited(1)),
+        Some(Outcome::Lost("reboot".into())),
+        Some(Outcome::OutOfMemory),
+        Some(Outcome::LaunchFailed("no space left on device".into())),
+    ] {
+        let asked = situation(outcome);
+        assert_eq!(strategy.decide(&asked).await, Ok(Decision::Launch(asked.command)));
+    }
+    let asked = situation(Some(Outcome::LaunchFailed("catalogue: not found".into())));
+    let decision = strategy.decide(&asked).await.unwrap();
+    assert!(matches!(&decision, Decision::Hold(why) if why.contains("catalogue: not found")), "{decision:?}");
+    let decision = strategy.decide(&situation(Some(Outcome::Stopped("latido stop".into())))).await.unwrap();
+    assert!(matches!(decision, Decision::Hold(_)), "{decision:?}");
+    let decision = strategy.decide(&situation(Some(Outcome::Exited(0)))).await.unwrap();
+    assert!(matches!(decision, Decision::GiveUp(_)), "{decision:?}");
+}

@@ -1,0 +1,333 @@
+//! Guests that compute, wait, grow, recurse, flood and answer rubbish: each ends its own call and nothing else.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use latido_plugin_host::{
+    Budget, CallError, Command, FaultKind, Kind, LoadError, Output, PluginError, PluginSpec, Situation, Verdict,
+};
+use serde_json::json;
+
+use crate::support::{World, beat, builtin, fault, guest, misbehaving, subject};
+
+#[expect(clippy::disallowed_methods, reason = "the test measures how long a call takes")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// More than a deadline of at most a second needs on a crowded machine, and far less than a guest would take.
+const SOON: Duration = Duration::from_secs(20);
+
+// Field case C250 (bytecodealliance/wasmtime#9188): epochs stop guest code, not time spent in a host call.
+#[tokio::test]
+async fn c250_a_guest_that_sleeps_in_the_host_is_given_up_at_its_deadline() {
+    let world = World::new();
+    let mut spec = PluginSpec::new("sleeper", Kind::Sink, guest("sleep"));
+    spec.limits.wall = Duration::from_secs(1);
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    let begun = now();
+    assert_eq!(fault(sink.write(&[beat(1)]).await), FaultKind::WallDeadline(Duration::from_secs(1)));
+    let took = begun.elapsed();
+    assert!(took >= Duration::from_secs(1) && took < SOON, "{took:?}");
+    assert!(!sink.is_warm());
+    sink.flush().await.unwrap();
+}
+
+// Field case C251 (ZettaScaleLabs/hiroz#319): time waiting in the host was charged to the plugin.
+#[tokio::test]
+async fn c251_waiting_in_the_host_is_not_computing() {
+    let world = World::new();
+    let mut spec = PluginSpec::new("sleeper", Kind::Sink, guest("sleep"));
+    spec.settings = json!({ "ms": 1000 });
+    spec.limits.cpu = Duration::from_millis(100);
+    spec.limits.wall = Duration::from_secs(60);
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    assert_eq!(sink.write(&[beat(5)]).await, Ok(5));
+}
+
+// Field case C256 (bytecodealliance/wasmtime#12485): an endless loop in every export, and in the start function.
+#[tokio::test]
+async fn c256_an_endless_loop_is_ended_wherever_it_is() {
+    let world = World::new();
+    let cpu = Duration::from_millis(200);
+    let error = world.host.load_sink(misbehaving("configure", "loop")).await.map(drop).unwrap_err();
+    let LoadError::Start { source, .. } = error else { panic!("{error}") };
+    assert_eq!(source.fault().unwrap().kind, FaultKind::CpuDeadline(cpu));
+    assert_eq!(source.fault().unwrap().function, "configure");
+
+    let mut sink = world.host.load_sink(misbehaving("write", "loop")).await.unwrap();
+    assert_eq!(fault(sink.write(&[beat(1)]).await), FaultKind::CpuDeadline(cpu));
+    let mut sink = world.host.load_sink(misbehaving("flush", "loop")).await.unwrap();
+    assert_eq!(fault(sink.flush().await), FaultKind::CpuDeadline(cpu));
+    assert_eq!(sink.write(&[beat(1)]).await, Ok(1));
+
+    let mut spec = PluginSpec::new("bad", Kind::Rule, guest("misbehave-rule"));
+    spec.settings = json!({ "what": "loop" });
+    spec.limits.cpu = cpu;
+    let mut rule = world.host.load_rule(spec).await.unwrap();
+    assert_eq!(fault(rule.evaluate(0, &[subject("a", Verdict::Stale)]).await), FaultKind::CpuDeadline(cpu));
+
+    for place in ["decide", "observe"] {
+        let mut spec = PluginSpec::new("bad", Kind::Strategy, guest("misbehave-strategy"));
+        spec.settings = json!({ "where": place, "what": "loop" });
+        spec.limits.cpu = cpu;
+        let mut strategy = world.host.load_strategy(spec).await.unwrap();
+        let output = Output { subject: "a", attempt: 1, epoch: 1, offset: 0, lines: &["line".to_owned()] };
+        let ended = match place {
+            "decide" => fault(strategy.decide(&situation()).await),
+            _ => fault(strategy.observe(&output).await),
+        };
+        assert_eq!(ended, FaultKind::CpuDeadline(cpu), "{place}");
+    }
+}
+
+#[tokio::test]
+async fn c256_an_endless_start_function_is_ended() {
+    let world = World::new();
+    let module = r#"(func $begin (loop $again (br $again))) (start $begin)"#;
+    let mut spec = PluginSpec::new("bad", Kind::Sink, raw_sink(module, ""));
+    spec.limits.cpu = Duration::from_millis(200);
+    let error = world.host.load_sink(spec).await.map(drop).unwrap_err();
+    let LoadError::Start { source, .. } = error else { panic!("{error}") };
+    assert_eq!(source.fault().unwrap().function, "instantiate");
+    assert_eq!(source.fault().unwrap().kind, FaultKind::CpuDeadline(Duration::from_millis(200)));
+}
+
+// Field case C257 (carina-rs/carina#1540): a hang froze the tool, and the message named neither plugin nor limit. On one
+// thread, to show that a guest that computes lets the others have their turn.
+#[tokio::test(flavor = "current_thread")]
+async fn c257_a_hanging_sink_is_named_and_holds_up_nobody() {
+    let world = World::new();
+    let mut bad = misbehaving("write", "loop");
+    bad.limits.cpu = Duration::from_secs(60);
+    bad.limits.wall = Duration::from_secs(2);
+    let mut bad = world.host.load_sink(bad).await.unwrap();
+    let mut good = world.host.load_sink(misbehaving("never", "")).await.unwrap();
+    let order = Mutex::new(Vec::new());
+    tokio::join!(
+        async {
+            let error = bad.write(&[beat(1)]).await.unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("`write` of plugin `bad`") && text.contains("2s (limit `wall`)"), "{text}");
+            order.lock().unwrap().push("bad");
+        },
+        async {
+            assert_eq!(good.write(&[beat(1)]).await, Ok(1));
+            order.lock().unwrap().push("good");
+        }
+    );
+    assert_eq!(*order.lock().unwrap(), ["good", "bad"]);
+}
+
+// Field case C259 (astrid-runtime/astrid#127): the host believed a length given by the guest.
+#[tokio::test]
+async fn c259_lengths_that_lie_are_the_plugins_fault() {
+    let world = World::new();
+    // `describe` answers with four strings, of which the first is (pointer, length).
+    for (pointer, length) in [
+        ("ff ff ff 7f", "ff ff ff 7f"),
+        ("00 00 00 00", "ff ff ff ff"),
+        ("f0 ff 00 00", "00 01 00 00"),
+        ("ff ff ff ff", "01 00 00 00"),
+    ] {
+        let bytes: String = [pointer, length].join(" ").split(' ').map(|byte| format!("\\{byte}")).collect();
+        let component = raw_sink("", &format!(r#"(data (i32.const 256) "{bytes}")"#));
+        let error = world.host.load_sink(PluginSpec::new("bad", Kind::Sink, component)).await.map(drop).unwrap_err();
+        let LoadError::Start { source, .. } = error else { panic!("{error}") };
+        assert!(matches!(source.fault().unwrap().kind, FaultKind::BadAnswer(_)), "{pointer}/{length}: {source}");
+    }
+    // The same component with an honest answer works, so the lengths are what was refused.
+    let component = raw_sink("", "");
+    world.host.load_sink(PluginSpec::new("good", Kind::Sink, component)).await.map(drop).unwrap();
+}
+
+#[tokio::test]
+async fn c259_a_huge_answer_is_refused() {
+    let world = World::new();
+    let mut spec = PluginSpec::new("bad", Kind::Rule, guest("misbehave-rule"));
+    spec.settings = json!({ "what": "huge-list" });
+    let mut rule = world.host.load_rule(spec).await.unwrap();
+    let ended = fault(rule.evaluate(0, &[subject("a", Verdict::Stale)]).await);
+    assert!(matches!(ended, FaultKind::BadAnswer(_)), "{ended:?}");
+    let mut sink = world.host.load_sink(misbehaving("write", "huge-text")).await.unwrap();
+    let ended = fault(sink.write(&[beat(1)]).await);
+    assert!(matches!(ended, FaultKind::BadAnswer(_)), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_finding_about_nobody_is_refused() {
+    let world = World::new();
+    let mut spec = PluginSpec::new("bad", Kind::Rule, guest("misbehave-rule"));
+    spec.settings = json!({ "what": "foreign-subject" });
+    let mut rule = world.host.load_rule(spec).await.unwrap();
+    let ended = fault(rule.evaluate(0, &[subject("a", Verdict::Stale)]).await);
+    assert!(matches!(&ended, FaultKind::BadAnswer(why) if why.contains("nobody asked about")), "{ended:?}");
+}
+
+#[tokio::test]
+async fn memory_has_an_end() {
+    let world = World::new();
+    let mut sink = world.host.load_sink(misbehaving("write", "grow")).await.unwrap();
+    assert_eq!(fault(sink.write(&[beat(1)]).await), FaultKind::Memory(64 << 20));
+    sink.flush().await.unwrap();
+}
+
+#[tokio::test]
+async fn recursion_has_an_end() {
+    let world = World::new();
+    let mut sink = world.host.load_sink(misbehaving("write", "recurse")).await.unwrap();
+    let ended = fault(sink.write(&[beat(1)]).await);
+    assert!(matches!(ended, FaultKind::Trap(_)), "{ended:?}");
+    sink.flush().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_acknowledgement_of_what_was_not_sent_is_refused() {
+    let world = World::new();
+    let mut sink = world.host.load_sink(misbehaving("never", "forge-acknowledgement")).await.unwrap();
+    let ended = fault(sink.write(&[beat(7)]).await);
+    assert!(matches!(&ended, FaultKind::BadAnswer(why) if why.contains("acknowledged entry 8")), "{ended:?}");
+}
+
+#[tokio::test]
+async fn an_answer_of_the_plugins_own_keeps_its_instance() {
+    let world = World::new();
+    let mut sink = world.host.load_sink(misbehaving("write", "retry-later")).await.unwrap();
+    let error = sink.write(&[beat(1)]).await.unwrap_err();
+    assert_eq!(error.answer(), Some(&PluginError::RetryAfter(1500)));
+    assert!(sink.is_warm());
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_costs_the_instance_alone() {
+    let world = World::new();
+    let mut spec = misbehaving("write", "loop");
+    spec.limits.cpu = Duration::from_secs(60);
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    let given_up = tokio::time::timeout(Duration::from_millis(100), sink.write(&[beat(1)])).await;
+    assert!(given_up.is_err());
+    assert!(!sink.is_warm());
+    sink.flush().await.unwrap();
+}
+
+/// Gathers what is logged, as text.
+#[derive(Clone, Default)]
+struct Gathered(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Gathered {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_flood_in_the_log_is_cut_counted_and_cannot_forge_lines() {
+    let gathered = Gathered::default();
+    let writer = gathered.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let world = World::new();
+    let mut spec = misbehaving("write", "flood-log");
+    spec.limits.cpu = Duration::from_secs(60);
+    spec.limits.wall = Duration::from_secs(60);
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    assert_eq!(sink.write(&[beat(1)]).await, Ok(1));
+    sink.flush().await.unwrap();
+    let log = String::from_utf8(gathered.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("line ")).collect();
+    assert!((1..=100).contains(&lines.len()), "{} lines", lines.len());
+    assert!(log.len() < 128 << 10, "{} bytes", log.len());
+    assert!(!log.lines().any(|line| line.starts_with("FORGED")) && !log.contains('\u{1b}'));
+    assert!(log.contains(&format!("dropped={}", 100_000 - lines.len())), "{}", &log[log.len().saturating_sub(500)..]);
+}
+
+// Field case C254 (paritytech/substrate#10095): one instance for each call in one store never frees memory.
+#[tokio::test]
+async fn c254_fifty_thousand_calls_leave_no_trace() {
+    let world = World::new();
+    let mut sink = world.host.load_sink(misbehaving("never", "")).await.unwrap();
+    let mut strategy =
+        world.host.load_strategy(PluginSpec::new("script", Kind::Strategy, builtin("script"))).await.unwrap();
+    let situation = situation();
+    let call = async |sink: &mut latido_plugin_host::Sink, strategy: &mut latido_plugin_host::Strategy| {
+        sink.flush().await.unwrap();
+        strategy.decide(&situation).await.unwrap();
+    };
+    for _ in 0..1000 {
+        call(&mut sink, &mut strategy).await;
+    }
+    // Mapped memory of guests is counted apart from the other tests' by its name: anonymous maps of 64 KiB and more grow
+    // with every instance that is not freed, so their number is what tells.
+    let before = mappings();
+    for _ in 0..25_000 {
+        call(&mut sink, &mut strategy).await;
+    }
+    let after = mappings();
+    assert!(after <= before + 200, "{before} mappings before, {after} after");
+}
+
+fn mappings() -> usize {
+    std::fs::read_to_string(Path::new("/proc/self/maps")).unwrap().lines().count()
+}
+
+fn situation() -> Situation {
+    Situation {
+        now: 1_700_000_000_000,
+        subject: subject("catalogue", Verdict::Dead),
+        command: Command {
+            program: "/bin/true".into(),
+            arguments: Vec::new(),
+            directory: None,
+            environment: Vec::new(),
+        },
+        attempts: Vec::new(),
+        budget: Budget {
+            attempts_left: None,
+            turns_left: None,
+            cost_left_usd: None,
+            time_left: None,
+            attributes: Vec::new(),
+        },
+        attributes: Vec::new(),
+    }
+}
+
+/// A sink from a core module by hand: its `describe` answers with what lies at 256, all else is zero, which is `ok`.
+fn raw_sink(items: &str, data: &str) -> Vec<u8> {
+    let text = format!(
+        r#"(module
+            (memory (export "memory") 1)
+            {items}
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 4096))
+            (func (export "latido:plugin/lifecycle@0.1.0#describe") (result i32) (i32.const 256))
+            (func (export "latido:plugin/lifecycle@0.1.0#configure") (param i32 i32) (result i32) (i32.const 512))
+            (func (export "latido:plugin/sink@0.1.0#write") (param i32 i32) (result i32) (i32.const 512))
+            (func (export "latido:plugin/sink@0.1.0#flush") (result i32) (i32.const 512))
+            {data})"#
+    );
+    let mut module = wat::parse_str(text).unwrap();
+    let mut resolve = wit_parser::Resolve::default();
+    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
+    let (package, _) = resolve.push_dir(wit).unwrap();
+    let world = resolve.select_world(&[package], Some("storage-sink")).unwrap();
+    wit_component::embed_component_metadata(&mut module, &resolve, world, wit_component::StringEncoding::UTF8).unwrap();
+    wit_component::ComponentEncoder::default().module(&module).unwrap().encode().unwrap()
+}
+
+#[tokio::test]
+async fn only_as_many_entries_as_a_batch_holds_are_given() {
+    let world = World::new();
+    let mut spec = misbehaving("never", "");
+    spec.limits.batch_entries = 3;
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    let batch: Vec<_> = (1..=5).map(beat).collect();
+    assert_eq!(sink.write(&batch).await, Ok(3));
+    let error: Result<u64, CallError> = sink.write(&batch[3..]).await;
+    assert_eq!(error, Ok(5));
+}
