@@ -79,11 +79,14 @@ pub(crate) struct Options {
     /// Keep the demo's folder although all went well
     #[arg(long)]
     keep: bool,
+    /// Build nothing: use the programs as they lie beside xtask
+    #[arg(long)]
+    built: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { directory: PathBuf::from("/usr/share"), keep: false }
+        Self { directory: PathBuf::from("/usr/share"), keep: false, built: true }
     }
 }
 
@@ -284,8 +287,10 @@ impl Demo {
             Ok((sql.journal.has_end_of(3) && lines.journal.has_end_of(3)).then_some((sql, lines)))
         })?;
         self.show_sinks(&sql, &lines);
+        let plugins = self.world.status()?.agent.context("the agent is gone")?.plugins;
+        self.show.fact(&format!("plugins:   {}", checks::plugins(&plugins)?));
         self.world.end_agent()?;
-        self.show.fact("the agent ended on SIGTERM with exit code 0");
+        self.show.fact("agent:     it ended on SIGTERM with exit code 0");
         let (sql, lines) = (records::sql(&history)?, records::lines(&entries)?);
         checks::journal(&sql.journal)?;
         checks::journal(&lines.journal)?;
@@ -317,7 +322,9 @@ impl Demo {
 ///
 /// Fails where something cannot be built, and where [`run`] does.
 pub(crate) fn run_fresh(root: &Path, options: &Options) -> Result<()> {
-    crate::guests::build(root)?;
-    test::build(root)?;
+    if !options.built {
+        crate::guests::build(root)?;
+        test::build_programs(root)?;
+    }
     run(options)
 }

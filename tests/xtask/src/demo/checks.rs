@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 use latido_protocol::files::{End, LedgerLine, Start};
-use latido_protocol::status::Verdict;
+use latido_protocol::status::{PluginStatus, Verdict};
 use latido_protocol::{Class, OutcomeKind};
 
 use super::records::{Journal, Record};
@@ -135,6 +135,31 @@ pub(crate) fn journal(journal: &Journal) -> Result<()> {
         bail!("{} holds a verdict `stale` (entry {}); the job was never silent", journal.name, stale.sequence);
     }
     Ok(())
+}
+
+/// What the demo's config names: each has to have done its part.
+const PLUGINS: [(&str, &str); 4] =
+    [("history", "sink"), ("entries", "sink"), ("liveness", "rule"), ("script", "strategy")];
+
+/// Checks that every plugin runs and none has failed, so that what was decided and recorded came from them.
+///
+/// # Errors
+///
+/// Names the plugin that is missing or had a fault.
+pub(crate) fn plugins(found: &[PluginStatus]) -> Result<String> {
+    for (name, kind) in PLUGINS {
+        let plugin = found.iter().find(|plugin| plugin.name == name && plugin.kind == kind);
+        let plugin = plugin.with_context(|| format!("the agent has no {kind} {name}"))?;
+        ensure!(
+            plugin.state == "active" && plugin.faults == 0 && plugin.set_aside == 0,
+            "{kind} {name} is {}, had {} faults and set {} entries aside: {}",
+            plugin.state,
+            plugin.faults,
+            plugin.set_aside,
+            plugin.detail.as_deref().unwrap_or("no detail")
+        );
+    }
+    Ok(PLUGINS.map(|(name, kind)| format!("{kind} {name}")).join(", ") + ": all active, no fault")
 }
 
 /// Checks that both sinks hold the same entries.
@@ -287,6 +312,25 @@ mod tests {
         assert!(doctored(|records| drop(records.pop())).contains("attempts [1, 2], not"));
         assert!(doctored(|records| records[0].verdict = Some("stale".to_owned())).contains("`stale` (entry 1)"));
         assert!(doctored(Vec::clear).contains("holds nothing"));
+    }
+
+    #[test]
+    fn a_plugin_that_is_missing_or_had_a_fault_is_found() {
+        let plugin = |(name, kind): (&str, &str)| PluginStatus {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            state: "active".to_owned(),
+            faults: 0,
+            detail: None,
+            cursor: None,
+            set_aside: 0,
+        };
+        let mut found = PLUGINS.map(plugin).to_vec();
+        assert!(plugins(&found).unwrap().starts_with("sink history, "));
+        found[3].faults = 1;
+        assert!(plugins(&found).unwrap_err().to_string().contains("strategy script is active, had 1 faults"));
+        found.pop();
+        assert_eq!(plugins(&found).unwrap_err().to_string(), "the agent has no strategy script");
     }
 
     #[test]
