@@ -2,16 +2,62 @@
 
 use std::process::ExitCode;
 
+use latido::{AgentError, OpenError, PlaceError};
+use tracing_subscriber::EnvFilter;
+
 use crate::args::AgentArgs;
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
+
+/// Variable that chooses what is logged, in the words of `tracing`: `info`, `debug`, `latido=trace` …
+const LOG_VARIABLE: &str = "LATIDO_LOG";
 
 /// Carries the command out.
 pub(crate) fn run(args: &AgentArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let once = if args.once { " --once" } else { "" };
-    Err(Failure::itself(
-        format!("cannot run `latido agent{once}` over {}", context.state.path().display()),
-        "this build has no agent",
-        "use a complete build of latido; run, status, logs, stop and resume work without an agent",
-    ))
+    let filter = EnvFilter::builder().with_env_var(LOG_VARIABLE).try_from_env().unwrap_or_else(|_| "info".into());
+    // A second subscriber cannot be: this is the only command that sets one.
+    let _already = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    latido::run(context.settings.clone(), context.state.clone(), args.once)
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| failure(&error))
+}
+
+fn failure(error: &AgentError) -> Failure {
+    let what = "cannot run the agent";
+    let why = format!("cannot {}", chain(error));
+    match error {
+        AgentError::Place(PlaceError::Taken { .. }) => Failure::refused(
+            what,
+            why,
+            "use the agent that runs (`latido status`), or stop it with SIGTERM first; jobs run on meanwhile",
+        ),
+        AgentError::Place(PlaceError::NotASocket { .. }) => {
+            Failure::refused(what, why, "move away what lies there; latido removes nothing that it did not make")
+        }
+        AgentError::Place(PlaceError::Unsafe { .. }) => {
+            Failure::refused(what, why, "give the directory to this user, or name another with --state-dir")
+        }
+        AgentError::Place(_) => {
+            Failure::itself(what, why, "make the directory writable, or name another with --state-dir")
+        }
+        AgentError::OpenStore(OpenError::NewerVersion { .. }) => {
+            Failure::refused(what, why, "run the latido that wrote it, or a newer one; nothing was changed")
+        }
+        AgentError::OpenStore(OpenError::Full { .. }) => {
+            Failure::itself(what, why, "free space on the disk, then start the agent again; jobs run on meanwhile")
+        }
+        AgentError::OpenStore(OpenError::Locked { .. }) => {
+            Failure::itself(what, why, "close the program that keeps it open, then start the agent again")
+        }
+        AgentError::OpenStore(_) | AgentError::ReadStore { .. } | AgentError::SetAside { .. } => Failure::itself(
+            what,
+            why,
+            "make the state directory readable and writable; `latido doctor` shows what is wrong with it",
+        ),
+        AgentError::System { .. } => Failure::itself(what, why, "look at the limits of this host with `latido doctor`"),
+        AgentError::Panicked => {
+            Failure::itself(what, why, "start the agent again and report the message above it; jobs run on")
+        }
+        _ => Failure::itself(what, why, "look at `latido doctor`"),
+    }
 }

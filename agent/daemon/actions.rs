@@ -47,8 +47,8 @@ impl Actions {
     async fn act(&self, order: Order) -> Option<Fact> {
         match order {
             Order::Launch { attempt, because, command } => self.launch(attempt, because, command).await,
-            Order::AskStrategy { attempt, strategy, because: _ } => {
-                Some(self.plugins.ask_strategy(&strategy, attempt).await)
+            Order::AskStrategy { attempt, strategy, by_hand, because: _ } => {
+                Some(self.plugins.ask_strategy(&strategy, attempt, by_hand).await)
             }
             Order::EndAttempt { attempt, grace, reason, because } => {
                 self.end_attempt(attempt, grace, reason, because).await;
@@ -109,8 +109,12 @@ impl Actions {
                     return true;
                 }
                 let Ok(Some(start)) = disk::read::<files::Start>(&directory.start()) else { return true };
-                let request =
-                    Request::Stop { grace: Some(Span(grace)), force: false, because: reason, by: format!("{BY}: {because}") };
+                let request = Request::Stop {
+                    grace: Some(Span(grace)),
+                    force: false,
+                    because: reason,
+                    by: format!("{BY}: {because}"),
+                };
                 match client::ask_attempt(&start.sockets.join("control"), &request, ATTEMPT_WITHIN) {
                     Ok(Answer::Stopping) => true,
                     Ok(_) | Err(client::AskError::Deadline { .. } | client::AskError::Closed { .. }) => false,
@@ -132,7 +136,9 @@ impl Actions {
         let ended = blocking(move || recover::end_orphan(&orphan.job, &folder, orphan.number, grace)).await;
         match ended {
             Some(Ok(())) => Fact::OrphanEnded { attempt, survivors: Vec::new() },
-            Some(Err(OrphanError::Survivors { living, .. })) => Fact::OrphanEnded { attempt, survivors: living_pids(&living) },
+            Some(Err(OrphanError::Survivors { living, .. })) => {
+                Fact::OrphanEnded { attempt, survivors: living_pids(&living) }
+            }
             Some(Err(error)) => Fact::LookFailed { attempt, detail: chain(&error) },
             None => Fact::LookFailed { attempt, detail: "the agent is ending".to_owned() },
         }
@@ -141,8 +147,7 @@ impl Actions {
     async fn record_lost(&self, attempt: AttemptName) -> Fact {
         let state = self.jobs.state().clone();
         let lost = attempt.clone();
-        let recorded =
-            blocking(move || recover::record_lost(&state, &lost.job, lost.number, BY, clock::wall())).await;
+        let recorded = blocking(move || recover::record_lost(&state, &lost.job, lost.number, BY, clock::wall())).await;
         match recorded {
             Some(Ok(end)) => Fact::AttemptEnded { start: None, end: Box::new(end) },
             Some(Err(error)) => Fact::LookFailed { attempt, detail: chain(&error) },

@@ -2,10 +2,10 @@
 
 use latido_driver::{FoundAttempt, FoundJob, FoundState};
 use latido_policy::Life;
+use latido_protocol::FORMAT_VERSION;
 use latido_protocol::SubjectName;
 use latido_protocol::files::{Start, Want, Wanted};
 use latido_protocol::layout::StateDir;
-use latido_protocol::FORMAT_VERSION;
 
 use crate::clock;
 use crate::jobs::inspect::{self, AttemptFacts, AttemptState};

@@ -1,4 +1,23 @@
-//! The agent, and what it shares with the command line: jobs on the disk, and the settings.
+//! The agent as a library: what `latido agent` runs, and what the command line shares with it.
+//!
+//! [`settings`] reads the config, [`jobs`] changes jobs and their attempts on the disk, [`run`] is one life of the
+//! agent. Sources tell the driver's thread what they learn; it answers with orders; actions carry them out and tell
+//! what came of it. Nothing else flows, and nothing but the policy decides.
 
+mod actions;
+mod clock;
+mod configured;
+mod found;
+mod heart;
 pub mod jobs;
+mod journal;
+mod place;
+mod plugins;
+mod run;
 pub mod settings;
+mod sources;
+mod trim;
+
+pub use latido_store::OpenError;
+pub use place::PlaceError;
+pub use run::{AgentError, run};

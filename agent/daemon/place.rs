@@ -88,7 +88,8 @@ impl Place {
             Ok(Some(lock)) => lock,
             Ok(None) => {
                 let holder = fs::read_to_string(&path).ok().filter(|pid| !pid.trim().is_empty());
-                let holder = holder.map_or("another agent".to_owned(), |pid| format!("the agent with pid {}", pid.trim()));
+                let holder =
+                    holder.map_or("another agent".to_owned(), |pid| format!("the agent with pid {}", pid.trim()));
                 return Err(PlaceError::Taken { path: state.path().to_owned(), holder });
             }
             Err(source) => return Err(PlaceError::Lock { path, source }),
@@ -97,8 +98,9 @@ impl Place {
         let _for_people = fs::File::create(&path).and_then(|mut file| writeln!(file, "{}", std::process::id()));
         let socket = state.agent_socket();
         let (bound, link) = if socket.as_os_str().as_bytes().len() > SOCKET_PATH_MAX {
-            let folder = crate::jobs::sockets::make_folder(std::env::var_os("XDG_RUNTIME_DIR").as_deref().map(Path::new))
-                .map_err(|error| PlaceError::Socket { path: socket.clone(), source: io::Error::other(error) })?;
+            let folder =
+                crate::jobs::sockets::make_folder(std::env::var_os("XDG_RUNTIME_DIR").as_deref().map(Path::new))
+                    .map_err(|error| PlaceError::Socket { path: socket.clone(), source: io::Error::other(error) })?;
             (folder.join("agent.sock"), Some(socket))
         } else {
             (socket, None)

@@ -116,8 +116,8 @@ async fn live(
     let Beats { orders, changed, sequence, thread } = beats;
     let mut terminate = signal(SignalKind::terminate()).map_err(system("a signal handler"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(system("a signal handler"))?;
-    let listener = UnixListener::from_std(place.listener().map_err(system("its socket"))?)
-        .map_err(system("its socket"))?;
+    let listener =
+        UnixListener::from_std(place.listener().map_err(system("its socket"))?).map_err(system("its socket"))?;
 
     let jobs = Jobs::new(state, heart.clone());
     let plugins = Registry::start(&settings, heart.clone(), jobs.state(), sequence.clone(), changed)
@@ -152,8 +152,7 @@ async fn live(
     acting.abort();
     plugins.stop().await;
     jobs.stop();
-    let _ended =
-        heart.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
+    let _ended = heart.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
     drop((heart, jobs, plugins, acting, serving));
     let ended = tokio::task::spawn_blocking(move || thread.join()).await;
     drop(place);

@@ -103,7 +103,7 @@ fn judged(facts: &JobFacts) -> (Verdict, String) {
         let why = facts.damaged.first().cloned().unwrap_or_else(|| "its job.json cannot be read".to_owned());
         return (Verdict::Unknown, why);
     };
-    let judgement = policy::judge(&lease(settings), &policy_facts(facts));
+    let judgement = latido_policy::judge(&latido_driver::lease(settings), &policy_facts(facts));
     let reason = match facts.latest.as_ref() {
         Some(AttemptFacts { state: AttemptState::Dead { proof }, .. }) => {
             format!("{}: {proof}", judgement.because)
@@ -175,7 +175,7 @@ fn next(facts: &JobFacts) -> Option<Next> {
         AttemptState::Launching => by_hand("its supervisor records that the job runs".to_owned()),
         AttemptState::Running => {
             let settings = &facts.job.as_ref()?.settings;
-            let in_s = policy::next_change(&lease(settings), &policy_facts(facts)).map(Span)?;
+            let in_s = latido_policy::next_change(&latido_driver::lease(settings), &policy_facts(facts)).map(Span)?;
             Some(Next { what: "another verdict, if nothing is heard until then".to_owned(), in_s: Some(in_s) })
         }
     }

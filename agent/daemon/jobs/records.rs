@@ -197,6 +197,7 @@ fn rebuilt_status(attempt: &AttemptDir, start: Option<&Start>, damaged: &mut Vec
         broken: false,
         silence_s: Span::default(),
         still_s: Span::default(),
+        running_s: Span::default(),
         output_bytes: 0,
         stopping: false,
     })

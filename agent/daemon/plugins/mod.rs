@@ -110,8 +110,8 @@ impl Registry {
             .thread_name("plugins")
             .enable_all()
             .build()?;
-        let host = Host::new(HostSettings { cache: state.plugins().join("compiled") })
-            .map_err(std::io::Error::other)?;
+        let host =
+            Host::new(HostSettings { cache: state.plugins().join("compiled") }).map_err(std::io::Error::other)?;
         let (ends, ended) = watch::channel(false);
         let statuses = Statuses::default();
         let ground =
@@ -140,8 +140,7 @@ impl Registry {
             strategies.insert(strategy.name.clone(), questions);
             tasks.push(runtime.spawn(strategy::run(ground.clone(), strategy.clone(), asked)));
         }
-        let inner =
-            Inner { statuses, strategies, ends, runtime: Mutex::new(Some(runtime)), tasks: Mutex::new(tasks) };
+        let inner = Inner { statuses, strategies, ends, runtime: Mutex::new(Some(runtime)), tasks: Mutex::new(tasks) };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -152,7 +151,7 @@ impl Registry {
     }
 
     /// Asks a strategy how a job goes on. Every way in which it cannot answer is an answer too.
-    pub(crate) async fn ask_strategy(&self, name: &str, attempt: AttemptName) -> Fact {
+    pub(crate) async fn ask_strategy(&self, name: &str, attempt: AttemptName, by_hand: bool) -> Fact {
         let failed = |detail: &str| Fact::StrategyAnswered {
             attempt: attempt.clone(),
             proposal: Proposal::Failed,
@@ -163,7 +162,7 @@ impl Registry {
             return failed("there is none of this name in the config");
         };
         let (answer_out, answer) = oneshot::channel();
-        let question = strategy::Question { attempt: attempt.clone(), answer: answer_out };
+        let question = strategy::Question { attempt: attempt.clone(), by_hand, answer: answer_out };
         if questions.send(question).await.is_err() {
             return failed("it has ended");
         }
@@ -192,10 +191,11 @@ impl Registry {
 /// Reads a plugin's component and puts together what the host wants to know of it.
 fn spec(plugin: &PluginSettings, kind: Kind, state: &StateDir) -> Result<PluginSpec, String> {
     let component = match &plugin.source {
-        PluginSource::Builtin(name) => builtin::component(name).ok_or_else(|| {
-            format!("there is no built-in plugin {name}; there are {}", builtin::NAMES.join(", "))
-        })?,
-        PluginSource::File(path) => std::fs::read(path).map_err(|error| format!("read {}: {error}", path.display()))?.into(),
+        PluginSource::Builtin(name) => builtin::component(name)
+            .ok_or_else(|| format!("there is no built-in plugin {name}; there are {}", builtin::NAMES.join(", ")))?,
+        PluginSource::File(path) => {
+            std::fs::read(path).map_err(|error| format!("read {}: {error}", path.display()))?.into()
+        }
     };
     let below = |path: &PathBuf| state.path().join(path);
     let mut spec = PluginSpec::new(&plugin.name, kind, component);

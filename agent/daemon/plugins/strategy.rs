@@ -17,9 +17,13 @@ use crate::{clock, found};
 /// The newest attempts that a strategy is told of.
 const PAST_MAX: usize = 100;
 
+/// The attribute of a situation by which a strategy learns that a person asks for another attempt.
+const BY_HAND: &str = "by-hand";
+
 /// One ended attempt to be asked about.
 pub(crate) struct Question {
     pub(crate) attempt: AttemptName,
+    pub(crate) by_hand: bool,
     pub(crate) answer: oneshot::Sender<Fact>,
 }
 
@@ -32,17 +36,23 @@ pub(crate) async fn run(mut ground: Ground, settings: PluginSettings, mut questi
             question = questions.recv() => question,
             _ = ground.ends.wait_for(|ends| *ends) => return,
         };
-        let Some(Question { attempt, answer }) = question else { return };
+        let Some(Question { attempt, by_hand, answer }) = question else { return };
         if strategy.is_none() {
             strategy = ground.load_once(&settings, Kind::Strategy, load).await;
         }
-        let fact = decide(&ground, &settings.name, strategy.as_mut(), attempt).await;
+        let fact = decide(&ground, &settings.name, strategy.as_mut(), attempt, by_hand).await;
         // Who asked may be gone: the agent is ending.
         let _unheard = answer.send(fact);
     }
 }
 
-async fn decide(ground: &Ground, name: &str, strategy: Option<&mut Strategy>, attempt: AttemptName) -> Fact {
+async fn decide(
+    ground: &Ground,
+    name: &str,
+    strategy: Option<&mut Strategy>,
+    attempt: AttemptName,
+    by_hand: bool,
+) -> Fact {
     let answered = |proposal, detail: String, command| Fact::StrategyAnswered {
         attempt: attempt.clone(),
         proposal,
@@ -62,14 +72,21 @@ async fn decide(ground: &Ground, name: &str, strategy: Option<&mut Strategy>, at
     let past = tokio::task::spawn_blocking(move || found::past(&state, &name_of_job, PAST_MAX)).await;
     let Ok(past) = past else { return failed("the agent is ending") };
     let asked = command(&job);
-    let situation = situation(status, &job, past, asked.clone());
+    let mut situation = situation(status, &job, past, asked.clone());
+    if by_hand {
+        situation.attributes.push(guest::Attribute { key: BY_HAND.to_owned(), value: "true".to_owned() });
+    }
     match strategy.decide(&situation).await {
         Ok(guest::Decision::Launch(proposed)) => {
             ground.works(name).await;
             let mut words = vec![proposed.program.clone()];
             words.extend(proposed.arguments.iter().cloned());
             if let Some(refusal) = refusal(&asked, &proposed) {
-                return answered(Proposal::Hold, format!("strategy {name} proposes what is not allowed: {refusal}"), None);
+                return answered(
+                    Proposal::Hold,
+                    format!("strategy {name} proposes what is not allowed: {refusal}"),
+                    None,
+                );
             }
             let command = (words != job.command).then_some(words);
             answered(Proposal::Launch, String::new(), command)
@@ -112,10 +129,7 @@ fn command(job: &JobFile) -> guest::Command {
         environment: job
             .environment
             .keys()
-            .map(|name| guest::EnvironmentVariable {
-                name: name.clone(),
-                value: guest::EnvironmentValue::Withheld,
-            })
+            .map(|name| guest::EnvironmentVariable { name: name.clone(), value: guest::EnvironmentValue::Withheld })
             .collect(),
     }
 }

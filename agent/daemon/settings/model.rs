@@ -277,7 +277,7 @@ impl Default for Settings {
         let mut history = PluginSettings::builtin("history", "sqlite");
         history.grant.sql.insert("main".to_owned(), PathBuf::from("history.db"));
         let mut entries = PluginSettings::builtin("entries", "jsonl");
-        entries.grant.files.insert("entries".to_owned(), PathBuf::from("entries.jsonl"));
+        entries.grant.files.insert("main".to_owned(), PathBuf::from("entries.jsonl"));
         let sink = |plugin| SinkSettings { plugin, entries: EntryKind::ALL.to_vec() };
         Self {
             file: None,

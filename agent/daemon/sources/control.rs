@@ -106,10 +106,7 @@ impl Control {
 
     async fn answer(&self, request: Request, write: &mut OwnedWriteHalf) -> Result<(), Gone> {
         let answer = match request {
-            Request::Hello => Answer::Hello {
-                agent: env!("CARGO_PKG_VERSION").to_owned(),
-                pid: std::process::id(),
-            },
+            Request::Hello => Answer::Hello { agent: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() },
             Request::Status { subjects } => match self.document(subjects).await {
                 Ok(document) => Answer::Status { document: Box::new(document) },
                 Err(error) => Answer::Error { message: error.to_string() },
@@ -188,8 +185,7 @@ fn parse(line: &[u8]) -> Result<Request, String> {
     struct Version {
         version: u32,
     }
-    let version: Version =
-        serde_json::from_slice(line).map_err(|error| format!("read the request: {error}"))?;
+    let version: Version = serde_json::from_slice(line).map_err(|error| format!("read the request: {error}"))?;
     if version.version > FORMAT_VERSION {
         return Err(format!(
             "understand a request of version {}; this agent knows versions up to {FORMAT_VERSION}",

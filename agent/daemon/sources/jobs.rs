@@ -103,7 +103,8 @@ impl Jobs {
     /// Looks at every folder; what cannot be read is said in the log and left alone.
     pub(crate) async fn look_at_all(&self) -> Result<(), Ended> {
         let state = self.inner.state.clone();
-        let names = tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await.map_err(|_| Ended)?;
+        let names =
+            tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await.map_err(|_| Ended)?;
         let names = names.unwrap_or_else(|error| {
             tracing::error!(%error, "cannot read the jobs' folder");
             Vec::new()

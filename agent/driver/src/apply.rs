@@ -7,7 +7,7 @@ use latido_protocol::{Class, SubjectName, WallTime};
 use latido_store::Store;
 
 use crate::book::Latest;
-use crate::fact::{AttemptName, Fact, FoundJob, FoundState};
+use crate::fact::{AttemptName, Fact, FoundAttempt, FoundJob, FoundState};
 use crate::{Driver, record, translate};
 
 impl<S: Store> Driver<S> {
@@ -127,8 +127,14 @@ impl<S: Store> Driver<S> {
     }
 
     fn job_found_again(&mut self, name: &SubjectName, found: FoundJob, now: Moment, wall: WallTime) {
+        // The attempt first: a resume that somebody else has carried out already orders no launch.
+        if let Some(attempt) = found.attempt {
+            self.attempt_found_again(attempt, now, wall);
+        }
         self.want_changed(name, found.wanted, now, wall);
-        let Some(attempt) = found.attempt else { return };
+    }
+
+    fn attempt_found_again(&mut self, attempt: FoundAttempt, now: Moment, wall: WallTime) {
         match attempt.state {
             FoundState::Launching => {}
             FoundState::Running => {
@@ -191,11 +197,13 @@ impl<S: Store> Driver<S> {
         let Some(latest) = self.book.latest(id) else { return };
         // What has ended never changes: a late beat of it is nobody's.
         let runs = |start: &&Start| start.epoch == status.epoch && latest.end.is_none();
-        let Some(start) = latest.start.as_ref().filter(runs) else { return };
+        if latest.start.as_ref().filter(runs).is_none() {
+            return;
+        }
         let event = Event::Heard {
             subject: id,
             attempt: translate::attempt(status.attempt, status.epoch),
-            heard: translate::heard(&status, start.started_at),
+            heard: translate::heard(&status),
         };
         self.keep_status(id, status, now, wall);
         self.policy.handle_event(event, now);
@@ -273,6 +281,6 @@ fn running(start: &Start, status: Option<&Status>) -> policy::FoundState {
     policy::FoundState::Running {
         supervisor: start.supervisor.as_ref().map_or(NOBODY, translate::process),
         process: start.process.as_ref().map(translate::process),
-        heard: status.map(|status| translate::heard(status, start.started_at)).unwrap_or_default(),
+        heard: status.map(translate::heard).unwrap_or_default(),
     }
 }

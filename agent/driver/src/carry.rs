@@ -1,6 +1,6 @@
 //! The policy's actions become rows, entries and orders with names. No choice is left here.
 
-use latido_policy::{Action, Attempt, SubjectId};
+use latido_policy::{Action, Attempt, Reason, SubjectId};
 use latido_protocol::journal::Body;
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{SubjectName, WallTime};
@@ -63,6 +63,7 @@ impl<S: Store> Driver<S> {
                 self.order(subject, attempt, |attempt| Order::AskStrategy {
                     attempt,
                     strategy,
+                    by_hand: because == Reason::ResumedByHand,
                     because: because.to_string(),
                 });
             }

@@ -181,6 +181,8 @@ pub enum Order {
         attempt: AttemptName,
         /// the strategy's name
         strategy: String,
+        /// a person asks for another attempt, whatever the last ending means
+        by_hand: bool,
         /// why
         because: String,
     },

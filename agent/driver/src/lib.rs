@@ -27,7 +27,7 @@ use latido_store::{Batch, Store, StoreError};
 pub use book::Latest;
 pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, Order};
 pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
-pub use translate::{lease, settings, verdict};
+pub use translate::{class, heard, lease, settings, verdict};
 
 use alerts::Alerts;
 use book::Book;

@@ -102,16 +102,14 @@ pub(crate) fn want(wanted: &Wanted, at: WallTime) -> policy::Want {
 /// The word by which a job says of itself that it fails (`latido beat --state failing`, `--fail`).
 const FAILING: &str = "failing";
 
-/// What a supervisor told, `later` after it was written.
-pub(crate) fn heard(status: &Status, started_at: Option<WallTime>) -> policy::Heard {
+/// What a supervisor told.
+pub fn heard(status: &Status) -> policy::Heard {
     let progress = status.progress.as_ref().filter(|progress| !progress.is_empty());
     policy::Heard {
         sequence: status.sequence,
         silence: status.silence_s.0,
         still: status.still_s.0,
-        running: started_at.map_or(Duration::ZERO, |start| {
-            Duration::from_millis(status.at.as_millis().saturating_sub(start.as_millis()))
-        }),
+        running: status.running_s.0,
         progress: progress.map(progress_fingerprint),
         checkpoint: progress.and_then(|progress| progress.checkpoint.as_ref()).map(fingerprint),
         failing: status.state.as_deref() == Some(FAILING),
@@ -136,17 +134,22 @@ pub(crate) fn ending(end: &End) -> policy::Ending {
         Duration::from_millis(end.ended_at.as_millis().saturating_sub(start.as_millis()))
     });
     policy::Ending {
-        class: match end.outcome.class {
-            Class::Completed => policy::Class::Completed,
-            Class::Failed => policy::Class::Failed,
-            Class::Lost => policy::Class::Lost,
-            Class::Stopped => policy::Class::Stopped,
-            Class::Limit => policy::Class::Limit,
-        },
+        class: class(end.outcome.class),
         outcome: fingerprint((end.outcome.kind, end.outcome.code, end.outcome.signal)),
         checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.as_ref()).map(fingerprint),
         launch_failed: end.outcome.kind == latido_protocol::OutcomeKind::LaunchFailed,
         ran_for,
+    }
+}
+
+/// What an ending means.
+pub fn class(class: Class) -> policy::Class {
+    match class {
+        Class::Completed => policy::Class::Completed,
+        Class::Failed => policy::Class::Failed,
+        Class::Lost => policy::Class::Lost,
+        Class::Stopped => policy::Class::Stopped,
+        Class::Limit => policy::Class::Limit,
     }
 }
 

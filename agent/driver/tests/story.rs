@@ -146,6 +146,7 @@ impl World {
                 broken: false,
                 silence_s: Span(silence),
                 still_s: Span(silence),
+                running_s: Span(silence),
                 output_bytes: 0,
                 stopping: false,
             }),

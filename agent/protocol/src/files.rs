@@ -259,6 +259,9 @@ pub struct Status {
     pub silence_s: Span,
     /// time since the progress last changed (or the start), as the supervisor listened
     pub still_s: Span,
+    /// time since the start, as the supervisor listened
+    #[serde(default)]
+    pub running_s: Span,
     /// bytes of output so far
     pub output_bytes: u64,
     /// a stop has begun
