@@ -69,19 +69,19 @@ impl Manifest {
         for payload in Parser::new(0).parse_all(component) {
             let payload = payload.map_err(|error| LoadError::Damaged {
                 plugin: plugin.to_owned(),
-                offset: usize::try_from(error.offset()).unwrap_or(usize::MAX),
+                offset: error.offset(),
                 length: component.len(),
                 message: error.message().to_owned(),
             })?;
-            match payload {
-                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
-                Payload::End(_) => depth = depth.saturating_sub(1),
-                Payload::CustomSection(section) if section.name() == MANIFEST_SECTION => {
-                    if found.as_ref().is_none_or(|(known, _)| depth < *known) {
-                        found = Some((depth, section.data().to_vec()));
-                    }
-                }
-                _ => {}
+            if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
+                depth += 1;
+            } else if matches!(payload, Payload::End(_)) {
+                depth = depth.saturating_sub(1);
+            } else if let Payload::CustomSection(section) = payload
+                && section.name() == MANIFEST_SECTION
+                && found.as_ref().is_none_or(|(known, _)| depth < *known)
+            {
+                found = Some((depth, section.data().to_vec()));
             }
         }
         let Some((_, bytes)) = found else { return Ok(Self::default()) };

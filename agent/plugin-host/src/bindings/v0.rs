@@ -1,7 +1,7 @@
 //! Version 0.1 of the WIT package, as wasmtime's generator reads it.
 
 /// The world of sinks, and the types that all worlds share.
-#[expect(unreachable_pub, clippy::use_self, reason = "generated from wit/latido.wit, documented there")]
+#[expect(unreachable_pub, reason = "generated from wit/latido.wit, documented there")]
 pub mod sink {
     wasmtime::component::bindgen!({
         path: "../../wit",
@@ -14,7 +14,7 @@ pub mod sink {
 }
 
 /// The world of rules.
-#[expect(unreachable_pub, clippy::use_self, reason = "generated from wit/latido.wit, documented there")]
+#[expect(unreachable_pub, reason = "generated from wit/latido.wit, documented there")]
 pub mod rule {
     wasmtime::component::bindgen!({
         path: "../../wit",
@@ -33,7 +33,7 @@ pub mod rule {
 }
 
 /// The world of strategies.
-#[expect(unreachable_pub, clippy::use_self, reason = "generated from wit/latido.wit, documented there")]
+#[expect(unreachable_pub, reason = "generated from wit/latido.wit, documented there")]
 pub mod strategy {
     wasmtime::component::bindgen!({
         path: "../../wit",
