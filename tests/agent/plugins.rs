@@ -36,7 +36,7 @@ fn liveness_finds_a_stale_job_and_the_alert_ends_with_it() {
 fn a_sink_that_traps_holds_up_nobody_and_is_told_of() {
     let world = World::new();
     let config = format!(
-        "rule = []\n[[sink]]\nname = \"bad\"\nsource = \"{}\"\nsettings = {{ where = \"write\", what = \"panic\" }}\n",
+        "rule = []\n[[sink]]\nname = \"bad\"\nsource = \"{}\"\nsettings = {{ where = \"write\", what = \"trap\" }}\n",
         guest("misbehave")
     );
     let agent = Agent::start(&world, &config);

@@ -223,7 +223,7 @@ fn record_end(
         epoch: epoch.unwrap_or_default(),
         started_at: start.and_then(|start| start.started_at),
         ended_at: settling.at,
-        outcome: settling.outcome.clone().unwrap_or_else(|| Outcome::lost(proof.clone())),
+        outcome: settling.outcome.clone().unwrap_or_else(|| Outcome::lost(format!("its supervisor is gone: {proof}"))),
         rusage: None,
         progress: records.status.as_ref().and_then(|status| status.progress.clone()),
         recorded_by: settling.by.to_owned(),

@@ -51,6 +51,8 @@ pub(crate) async fn watch(heart: &Heart, start: &Start, directory: &layout::Atte
                 if let Err(error) = ready {
                     return Watched::Unknown(format!("watch the supervisor's process: {error}"));
                 }
+                // A supervisor that this agent started is its child, and would stay a zombie.
+                latido_process::start::collect(supervisor.pid);
                 return after_the_end(heart, start, directory).await;
             }
             () = listen(heart, start) => {
