@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use latido_protocol::status::Phase;
 
 use self::catalogue::Files;
@@ -110,7 +110,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         options.directory.canonicalize().with_context(|| format!("cannot find {}", options.directory.display()))?;
     let world = World::new(&crate::programs()?)?;
     let mut demo = Demo { world, show: Show::new()?, interrupted, directory };
-    let result = demo.story();
+    let mut result = demo.story();
+    if demo.interrupted.load(Ordering::Relaxed) {
+        // Ctrl-C reaches the agent and the command line too; what failed because of it is not the news.
+        result = Err(anyhow!("interrupted"));
+    }
     demo.show.finish();
     demo.world.remove = result.is_ok() && !options.keep;
     result
