@@ -100,9 +100,8 @@ async fn c260_a_component_that_lies_about_its_version_is_refused() {
 #[tokio::test]
 async fn what_is_asked_for_and_not_granted_comes_with_the_lines_to_paste() {
     let world = World::new();
-    let error = match world.host.load_sink(PluginSpec::new("history", Kind::Sink, guest("probe"))).await {
-        Ok(_) => panic!("it was loaded"),
-        Err(error) => error,
+    let Err(error) = world.host.load_sink(PluginSpec::new("history", Kind::Sink, guest("probe"))).await else {
+        panic!("it was loaded")
     };
     let LoadError::NotGranted { plugin, lines } = error else { panic!("{error}") };
     assert_eq!(plugin, "history");
@@ -114,10 +113,7 @@ async fn settings_that_the_plugin_refuses_are_told_in_its_words() {
     let world = World::new();
     let mut spec = PluginSpec::new("liveness", Kind::Rule, builtin("liveness"));
     spec.settings = serde_json::json!({ "severity": { "stael": "critical" } });
-    let error = match world.host.load_rule(spec).await {
-        Ok(_) => panic!("it was loaded"),
-        Err(error) => error,
-    };
+    let Err(error) = world.host.load_rule(spec).await else { panic!("it was loaded") };
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("unknown condition `stael`") && cause.contains("stale"), "{cause}");
 }
