@@ -145,9 +145,11 @@ fn a_job_of_the_config_is_launched_once_and_never_again_by_a_start() {
     let config =
         format!("{BARE}[job.nightly]\ncommand = [\"sh\", \"-c\", \"echo x >> {}/marks\"]\n", world.home().display());
     let agent = Agent::start(&world, &config);
+    wait_until("its attempt", || world.attempts("nightly") == [1]);
     wait_until("its end", || world.status("nightly").phase == Phase::Ended);
     agent.kill();
     let agent = Agent::start(&world, &config);
+    wait_until("it is judged", || world.latido(&["status", "nightly"]).code == Some(0));
     assert_eq!(world.status("nightly").outcome.unwrap().class, Class::Completed);
     agent.end();
     assert_eq!((world.read("marks"), world.attempts("nightly")), ("x\n".to_owned(), vec![1]));

@@ -33,14 +33,14 @@ const GATHERING: Duration = Duration::from_secs(1);
 /// Neighbouring entries that may all be poison. More than these failing one by one is the plugin's own fault.
 const SUSPECTS: usize = 3;
 
-/// Openings of the circuit without [`HEALTHY`] between them after which the plugin is quarantined.
+/// Openings of the circuit without [`WORKING`] between them after which the plugin is quarantined.
 const OPENINGS: u32 = 5;
 
 /// Failed probes of one opening after which the plugin is quarantined: about five minutes of failing.
 const PROBES: u32 = 12;
 
 /// How long a plugin has to work until its openings are forgotten.
-const HEALTHY: Duration = Duration::from_secs(600);
+const WORKING: Duration = Duration::from_secs(600);
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub struct Delivery {
     refusals: u32,
     circuit: Circuit,
     openings: u32,
-    healthy_since: Option<Duration>,
+    working_since: Option<Duration>,
     stopped: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Delivery {
             refusals: 0,
             circuit: Circuit::Closed,
             openings: 0,
-            healthy_since: None,
+            working_since: None,
             stopped: None,
         }
     }
@@ -162,8 +162,8 @@ impl Delivery {
             self.circuit = Circuit::Closed;
             self.faults.clear();
         }
-        let since = *self.healthy_since.get_or_insert(now);
-        if now.saturating_sub(since) >= HEALTHY {
+        let since = *self.working_since.get_or_insert(now);
+        if now.saturating_sub(since) >= WORKING {
             self.openings = 0;
         }
         let gone = aside + acknowledged;
@@ -219,7 +219,7 @@ impl Delivery {
     }
 
     fn faulted(&mut self, now: Duration) -> Progress {
-        self.healthy_since = None;
+        self.working_since = None;
         if let Circuit::Open(probes) = self.circuit {
             return self.reopen(now, probes + 1);
         }

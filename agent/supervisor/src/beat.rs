@@ -135,6 +135,13 @@ impl Book {
             self.status.state = Some("reloading".to_owned());
         }
         self.errno = said.errno.or(self.errno);
+        if said.progress.fraction.is_some() && !self.says_progress {
+            self.says_progress = true;
+            // Counts that came by a hint would contradict what it says itself from here on.
+            if let Some(progress) = &mut self.status.progress {
+                (progress.done, progress.total) = (None, None);
+            }
+        }
         if let Some(hint) = said.hint.filter(|_| !self.says_progress) {
             self.merge(hint, now);
         }
@@ -142,7 +149,6 @@ impl Book {
             // A line for people: it may change although nothing moves, so it is no new progress.
             self.status.progress.get_or_insert_default().step = Some(step);
         }
-        self.says_progress |= said.progress.fraction.is_some();
         self.merge(said.progress, now);
         if is_beat {
             self.count_beat(now);
