@@ -72,13 +72,13 @@ impl<'a> Agent<'a> {
 }
 
 impl Drop for Agent<'_> {
+    #[expect(clippy::print_stdout, reason = "shown by the runner with the failed test")]
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _gone = child.kill();
             let _gone = child.wait();
         }
         if std::thread::panicking() {
-            // Shown by the runner with the failed test.
             println!("the agent said:\n{}", self.said());
         }
     }

@@ -32,8 +32,9 @@ impl StateStore for Memory {
 }
 
 fn fault(error: StoreError) -> StateFault {
-    match error {
-        StoreError::PluginStateFull { .. } => StateFault::Full,
-        other => StateFault::Failed(other.to_string()),
+    if matches!(error, StoreError::PluginStateFull { .. }) {
+        StateFault::Full
+    } else {
+        StateFault::Failed(crate::actions::chain(&error))
     }
 }
