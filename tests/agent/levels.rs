@@ -154,3 +154,36 @@ fn a_job_of_the_config_is_launched_once_and_never_again_by_a_start() {
     agent.end();
     assert_eq!((world.read("marks"), world.attempts("nightly")), ("x\n".to_owned(), vec![1]));
 }
+
+/// `agent --once` decides what identity and lock prove, carries it out, and ends.
+#[test]
+fn an_agent_that_runs_once_recovers_and_ends() {
+    let world = World::new();
+    world.detach("dead", &["--resume-on", "limit"], MARK);
+    world.detach("alive", &[], "exec sleep 1000");
+    let start = world.start("dead", 1);
+    world.kill(start.supervisor.unwrap().pid, "KILL");
+    world.kill(start.process.unwrap().pid, "KILL");
+    let alive = world.start("alive", 1);
+    world.latido(&["agent", "--once"]).ends_with(0);
+    assert_eq!(world.end("dead", 1).outcome.class, Class::Lost);
+    assert_eq!(world.start("alive", 1), alive);
+    assert_eq!(world.living("alive", 1).len(), 1);
+    assert!(!world.state().agent_socket().exists());
+}
+
+/// The foreground follows a job that the agent resumes, and ends with the code of the attempt that ended it.
+#[test]
+fn the_foreground_follows_the_next_attempt() {
+    let world = World::new();
+    let _agent = Agent::start(&world, BARE);
+    let mut words = vec!["run", "--name", "a"];
+    words.extend(QUICK);
+    let script = "echo attempt $LATIDO_ATTEMPT; test $LATIDO_ATTEMPT = 2 && exit 7; exec sleep 1000";
+    words.extend(["--", "sh", "-c", script]);
+    let foreground = world.spawn(&words);
+    wait_until("attempt 1", || world.attempts("a") == [1] && world.attempt("a", 1).status().exists());
+    world.kill(world.start("a", 1).process.unwrap().pid, "KILL");
+    let ran = world.finish(foreground).ends_with(7);
+    assert!(ran.stdout.contains("attempt 1") && ran.stdout.contains("attempt 2"), "{ran:?}");
+}

@@ -98,3 +98,34 @@ fn a_reader_that_goes_away_is_no_failure() {
     let ran = world.command("sh").args(["-c", &script]).output().unwrap();
     assert_eq!((ran.stdout.as_slice(), ran.stderr.as_slice()), (&b"1\n"[..], &b""[..]));
 }
+
+/// A minute of output at about 10 MB/s: bounded on the disk, bounded in memory, and its end is not lost.
+#[test]
+fn ten_megabytes_a_second_for_a_minute_are_drained_and_bounded() {
+    let world = World::new();
+    let script =
+        "i=0; while [ $i -lt 600 ]; do head -c 1048576 /dev/zero | tr '\\0' x; i=$((i+1)); sleep 0.08; done; echo done";
+    world.detach("a", &[], script);
+    let supervisor = world.start("a", 1).supervisor.unwrap().pid;
+    let mut largest = 0;
+    loop {
+        let ended = world.latido(&["wait", "a", "--for", "5s"]).code == Some(0);
+        let status = fs::read_to_string(format!("/proc/{supervisor}/status")).unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let resident = resident.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        largest = largest.max(resident.unwrap_or(0));
+        if ended {
+            break;
+        }
+        assert_eq!(world.status("a").verdict, latido_protocol::status::Verdict::Alive);
+    }
+    assert!((1..16 * 1024).contains(&largest), "the supervisor had {largest} KiB");
+    let kept: u64 = fs::read_dir(world.attempt("a", 1).path())
+        .unwrap()
+        .map(Result::unwrap)
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("output.log"))
+        .map(|entry| entry.metadata().unwrap().len())
+        .sum();
+    assert!(kept <= 4 * 17 * 1024 * 1024, "{kept} bytes are kept");
+    assert!(fs::read(world.attempt("a", 1).output()).unwrap().ends_with(b"done\n"));
+}
