@@ -38,7 +38,7 @@ impl Actions {
             let actions = self.clone();
             tokio::spawn(async move {
                 if let Some(fact) = actions.act(order).await {
-                    let _agent_ends = actions.jobs.heart().tell(fact).await;
+                    let _agent_ends = actions.jobs.driver().tell(fact).await;
                 }
             });
         }

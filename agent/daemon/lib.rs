@@ -7,8 +7,8 @@
 mod actions;
 mod clock;
 mod configured;
+mod driver_thread;
 mod found;
-mod heart;
 pub mod jobs;
 mod journal;
 mod place;

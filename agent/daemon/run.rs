@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::actions::Actions;
 use crate::clock;
-use crate::heart::{Beats, Heart};
+use crate::driver_thread::{DriverHandle, Flows};
 use crate::place::{Place, PlaceError};
 use crate::plugins::Registry;
 use crate::settings::Settings;
@@ -82,8 +82,8 @@ pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentE
     let identity = latido_process::identity::own()
         .map_err(|error| AgentError::System { what: "its own identity", source: io::Error::other(error) })?;
     let about = Arc::new(About { identity, started_at: clock::wall(), journal });
-    let (heart, beats) = Heart::start(driver).map_err(system("a thread"))?;
-    runtime.block_on(live(settings, state, place, heart, beats, about, remark, once))
+    let (driver, flows) = DriverHandle::start(driver).map_err(system("a thread"))?;
+    runtime.block_on(live(settings, state, place, driver, flows, about, remark, once))
 }
 
 /// A damaged store is set aside, never deleted: attempts and wants have files, and the store is rebuilt from them.
@@ -107,40 +107,40 @@ async fn live(
     settings: Settings,
     state: StateDir,
     place: Place,
-    heart: Heart,
-    beats: Beats,
+    driver: DriverHandle,
+    flows: Flows,
     about: Arc<About>,
     remark: Option<String>,
     once: bool,
 ) -> Result<(), AgentError> {
-    let Beats { orders, changed, sequence, thread } = beats;
+    let Flows { orders, changed, sequence, thread } = flows;
     let mut terminate = signal(SignalKind::terminate()).map_err(system("a signal handler"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(system("a signal handler"))?;
     let listener =
         UnixListener::from_std(place.listener().map_err(system("its socket"))?).map_err(system("its socket"))?;
 
-    let jobs = Jobs::new(state, heart.clone());
-    let plugins = Registry::start(&settings, heart.clone(), jobs.state(), sequence.clone(), changed)
+    let jobs = Jobs::new(state, driver.clone());
+    let plugins = Registry::start(&settings, driver.clone(), jobs.state(), sequence.clone(), changed)
         .map_err(system("its plugins' threads"))?;
     let actions = Actions::new(jobs.clone(), plugins.clone());
     let acting = tokio::spawn(actions.carry_out(orders));
-    let control = Control { heart: heart.clone(), jobs: jobs.clone(), plugins: plugins.clone(), about, sequence };
+    let control = Control { driver: driver.clone(), jobs: jobs.clone(), plugins: plugins.clone(), about, sequence };
     // Clients are answered while jobs are still being recovered: what they ask waits behind the facts.
     let serving = tokio::spawn(control.serve(listener));
 
     let version = env!("CARGO_PKG_VERSION");
-    let _ended = heart.tell(Fact::Noted { what: "started".to_owned(), detail: format!("latido {version}") }).await;
+    let _ended = driver.tell(Fact::Noted { what: "started".to_owned(), detail: format!("latido {version}") }).await;
     if let Some(detail) = remark {
-        let _ended = heart.tell(Fact::Noted { what: "store-set-aside".to_owned(), detail }).await;
+        let _ended = driver.tell(Fact::Noted { what: "store-set-aside".to_owned(), detail }).await;
     }
     recover(&settings, &jobs).await;
     tracing::info!(version, "the agent watches");
 
     if once {
-        acting_is_idle(&heart).await;
+        acting_is_idle(&driver).await;
     } else {
         let looking = tokio::spawn(jobs.clone().look_now_and_then());
-        let trimming = tokio::spawn(crate::trim::now_and_then(heart.clone(), settings.agent.journal_entries_max));
+        let trimming = tokio::spawn(crate::trim::now_and_then(driver.clone(), settings.agent.journal_entries_max));
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: the agent ends, jobs run on"),
             _ = interrupt.recv() => tracing::info!("SIGINT: the agent ends, jobs run on"),
@@ -152,8 +152,8 @@ async fn live(
     acting.abort();
     plugins.stop().await;
     jobs.stop();
-    let _ended = heart.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
-    drop((heart, jobs, plugins, acting, serving));
+    let _ended = driver.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
+    drop((driver, jobs, plugins, acting, serving));
     let ended = tokio::task::spawn_blocking(move || thread.join()).await;
     drop(place);
     match ended {
@@ -163,13 +163,13 @@ async fn live(
 }
 
 /// What follows from what was found is carried out, as far as it needs no waiting: deaths recorded, orphans ended.
-async fn acting_is_idle(heart: &Heart) {
+async fn acting_is_idle(driver: &DriverHandle) {
     const QUIET_FOR: std::time::Duration = std::time::Duration::from_millis(500);
     const AT_MOST: u32 = 120;
     let mut before = None;
     for _ in 0..AT_MOST {
         tokio::time::sleep(QUIET_FOR).await;
-        let Ok(now) = heart.ask(|driver| driver.store().last_sequence().unwrap_or(0)).await else { return };
+        let Ok(now) = driver.ask(|driver| driver.store().last_sequence().unwrap_or(0)).await else { return };
         if before.replace(now) == Some(now) {
             return;
         }
@@ -188,6 +188,6 @@ async fn recover(settings: &Settings, jobs: &Jobs) {
         }
     }
     if jobs.look_at_all().await.is_ok() {
-        let _ended = jobs.heart().ask(|driver| driver.forget_absent(clock::wall())).await;
+        let _ended = jobs.driver().ask(|driver| driver.forget_absent(clock::wall())).await;
     }
 }

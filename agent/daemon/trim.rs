@@ -5,7 +5,7 @@ use std::time::Duration;
 use latido_driver::Fact;
 use latido_store::{JournalBound, Store};
 
-use crate::heart::Heart;
+use crate::driver_thread::DriverHandle;
 
 /// The journal may be longer than its bound by what comes in this time.
 const TRIM_EVERY: Duration = Duration::from_secs(60);
@@ -14,12 +14,12 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 const STEP: usize = 1000;
 
 /// Trims for ever. What a sink loses by it is counted in its cursor, journalled and logged.
-pub(crate) async fn now_and_then(heart: Heart, entries_max: u64) {
+pub(crate) async fn now_and_then(driver: DriverHandle, entries_max: u64) {
     loop {
         tokio::time::sleep(TRIM_EVERY).await;
         loop {
             let keep = JournalBound { entries_max, step: STEP };
-            let Ok(trimmed) = heart.ask(move |driver| driver.store().trim(keep)).await else { return };
+            let Ok(trimmed) = driver.ask(move |driver| driver.store().trim(keep)).await else { return };
             let trimmed = match trimmed {
                 Ok(trimmed) => trimmed,
                 Err(error) => {
@@ -30,12 +30,12 @@ pub(crate) async fn now_and_then(heart: Heart, entries_max: u64) {
             for (sink, lost) in &trimmed.lost {
                 let detail = format!("sink {sink} was too far behind and lost {lost} entries");
                 tracing::error!("{detail}");
-                let _ending = heart.tell(Fact::Noted { what: "sink-loss".to_owned(), detail }).await;
+                let _ending = driver.tell(Fact::Noted { what: "sink-loss".to_owned(), detail }).await;
             }
             if !trimmed.more {
                 break;
             }
         }
-        let _ended = heart.ask(|driver| driver.store().checkpoint()).await;
+        let _ended = driver.ask(|driver| driver.store().checkpoint()).await;
     }
 }

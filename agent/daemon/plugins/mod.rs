@@ -26,7 +26,7 @@ use latido_protocol::layout::StateDir;
 use latido_protocol::status::PluginStatus;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use crate::heart::Heart;
+use crate::driver_thread::DriverHandle;
 use crate::settings::{PluginSettings, PluginSource, Settings};
 
 /// Plugins' calls run on these threads and on no others.
@@ -89,7 +89,7 @@ impl Statuses {
 /// What every plugin's task has.
 #[derive(Clone)]
 pub(crate) struct Ground {
-    heart: Heart,
+    driver: DriverHandle,
     host: Arc<Host>,
     state: StateDir,
     statuses: Statuses,
@@ -100,7 +100,7 @@ impl Registry {
     /// Starts a task for each plugin. They load by themselves; nobody waits for them.
     pub(crate) fn start(
         settings: &Settings,
-        heart: Heart,
+        driver: DriverHandle,
         state: &StateDir,
         sequence: watch::Receiver<u64>,
         mut changed: mpsc::UnboundedReceiver<SubjectName>,
@@ -115,7 +115,7 @@ impl Registry {
         let (ends, ended) = watch::channel(false);
         let statuses = Statuses::default();
         let ground =
-            Ground { heart, host: Arc::new(host), state: state.clone(), statuses: statuses.clone(), ends: ended };
+            Ground { driver, host: Arc::new(host), state: state.clone(), statuses: statuses.clone(), ends: ended };
 
         let mut tasks = Vec::new();
         for sink in &settings.sinks {
@@ -232,7 +232,7 @@ impl Ground {
     {
         let detail = match spec(plugin, kind, &self.state) {
             Ok(mut spec) => {
-                spec.grants.state = Some(memory::of(self.heart.clone()));
+                spec.grants.state = Some(memory::of(self.driver.clone()));
                 match load(&self.host, spec).await {
                     Ok(loaded) => {
                         self.works(&plugin.name).await;
@@ -287,7 +287,7 @@ impl Ground {
         }
         tracing::error!(plugin = name, state, detail, "a plugin does not work");
         let summary = format!("plugin {name} is {state}: {detail}");
-        let _ending = self.heart.tell(Fact::Noted { what: "plugin-fault".to_owned(), detail: summary.clone() }).await;
+        let _ending = self.driver.tell(Fact::Noted { what: "plugin-fault".to_owned(), detail: summary.clone() }).await;
         let finding =
             Finding { key: "plugin-fault".to_owned(), subject: name.to_owned(), severity: Severity::Critical, summary };
         self.alert(name, vec![finding]).await;
@@ -297,7 +297,7 @@ impl Ground {
         // A plugin's name that is no subject's name cannot be asked about: the journal entry tells of it all the same.
         if let Ok(subject) = name.parse::<SubjectName>() {
             let fact = Fact::RuleAnswered { rule: "agent".to_owned(), subjects: vec![subject], findings };
-            let _ending = self.heart.tell(fact).await;
+            let _ending = self.driver.tell(fact).await;
         }
     }
 }

@@ -60,7 +60,7 @@ async fn ask(ground: &Ground, name: &str, rule: Option<&mut Rule>, about: About)
         About::Everything => Vec::new(),
         About::These(subjects) => subjects.into_iter().collect(),
     };
-    let statuses = ground.heart.ask(move |driver| driver.subjects(&named)).await.map_err(|_| Ending)?;
+    let statuses = ground.driver.ask(move |driver| driver.subjects(&named)).await.map_err(|_| Ending)?;
     if statuses.is_empty() {
         return Ok(());
     }
@@ -87,7 +87,7 @@ async fn ask(ground: &Ground, name: &str, rule: Option<&mut Rule>, about: About)
         None => return Ok(()),
     };
     let fact = Fact::RuleAnswered { rule: name.to_owned(), subjects: names, findings };
-    ground.heart.tell(fact).await.map_err(|_| Ending)
+    ground.driver.tell(fact).await.map_err(|_| Ending)
 }
 
 /// Waits for changes, or until everything is due; `None` when the agent ends.

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::{Ground, Wait, entries};
 use crate::clock;
-use crate::heart::Ended;
+use crate::driver_thread::Ended;
 use crate::journal;
 use crate::settings::SinkSettings;
 
@@ -35,7 +35,7 @@ pub(crate) async fn run(mut ground: Ground, settings: SinkSettings, sequence: wa
         }
     };
     let name = settings.plugin.name.clone();
-    let attached = ground.heart.ask({
+    let attached = ground.driver.ask({
         let name = name.clone();
         move |driver| {
             let store = driver.store();
@@ -145,7 +145,7 @@ impl Feed {
             return Ok(Ok(()));
         }
         let (kinds, after) = (self.kinds.clone(), self.read_to);
-        let read = ground.heart.ask(move |driver| {
+        let read = ground.driver.ask(move |driver| {
             // Read before the entries: what comes later is not skipped.
             let last = driver.store().last_sequence()?;
             Ok::<_, StoreError>((last, driver.store().entries_after(after, &kinds, room)?))
@@ -170,13 +170,13 @@ impl Feed {
         let why = error.map_or_else(|| "it failed alone, twice".to_owned(), |error| crate::actions::chain(&error));
         for poison in self.window.iter().take(progress.aside).map(|row| row.sequence).collect::<Vec<_>>() {
             let (name, reason) = (self.name.clone(), why.clone());
-            let kept = ground.heart.ask(move |driver| driver.store().set_aside(&name, poison, &reason)).await?;
+            let kept = ground.driver.ask(move |driver| driver.store().set_aside(&name, poison, &reason)).await?;
             if let Err(error) = kept {
                 tracing::error!(sink = self.name, poison, %error, "cannot keep what was set aside; the journal's entry tells of it");
             }
             ground.statuses.update(&self.name, |status| status.set_aside += 1);
             let detail = format!("sink {} could not take entry {poison}, which is set aside: {why}", self.name);
-            ground.heart.tell(Fact::Noted { what: "entry-set-aside".to_owned(), detail }).await?;
+            ground.driver.tell(Fact::Noted { what: "entry-set-aside".to_owned(), detail }).await?;
         }
         let reached = self.window.drain(..progress.advance.min(self.window.len())).next_back();
         match reached {
@@ -187,7 +187,7 @@ impl Feed {
 
     async fn advance(&mut self, ground: &Ground, to: u64) -> Result<(), Ended> {
         let name = self.name.clone();
-        match ground.heart.ask(move |driver| driver.store().advance(&name, to)).await? {
+        match ground.driver.ask(move |driver| driver.store().advance(&name, to)).await? {
             Ok(()) => ground.statuses.update(&self.name, |status| status.cursor = Some(to)),
             // A cursor that could not be kept is behind what the sink has: it gets those entries again after a restart.
             Err(error) => tracing::warn!(sink = self.name, %error, "cannot keep the cursor"),

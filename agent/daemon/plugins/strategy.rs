@@ -62,7 +62,7 @@ async fn decide(
     let failed = |detail: &str| answered(Proposal::Failed, format!("strategy {name}: {detail}"), None);
     let Some(strategy) = strategy else { return failed("it could not be loaded") };
     let job = attempt.job.clone();
-    let known = ground.heart.ask(move |driver| {
+    let known = ground.driver.ask(move |driver| {
         let status = driver.subjects(std::slice::from_ref(&job)).pop();
         status.zip(driver.latest(&job).map(|latest| latest.job.clone()))
     });

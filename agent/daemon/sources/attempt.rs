@@ -15,7 +15,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Interest};
 use tokio::net::UnixStream;
 
-use crate::heart::Heart;
+use crate::driver_thread::DriverHandle;
 
 /// Between two tries to reach a supervisor that lives and does not answer: it may be stopped by a signal.
 const RECONNECT_AFTER: Duration = Duration::from_millis(500);
@@ -31,11 +31,11 @@ pub(crate) enum Watched {
 }
 
 /// Tells what the supervisor tells, until its process is gone.
-pub(crate) async fn watch(heart: &Heart, start: &Start, directory: &layout::AttemptDir) -> Watched {
+pub(crate) async fn watch(driver: &DriverHandle, start: &Start, directory: &layout::AttemptDir) -> Watched {
     let Some(supervisor) = &start.supervisor else { return Watched::Gone };
     let pidfd = match Pidfd::open(supervisor) {
         Ok(Some(pidfd)) => pidfd.as_fd().try_clone_to_owned(),
-        Ok(None) => return after_the_end(heart, start, directory).await,
+        Ok(None) => return after_the_end(driver, start, directory).await,
         Err(error) => return Watched::Unknown(error.to_string()),
     };
     #[expect(deprecated, reason = "an OwnedFd keeps its descriptor, which is all that the unsafe call asks for")]
@@ -53,9 +53,9 @@ pub(crate) async fn watch(heart: &Heart, start: &Start, directory: &layout::Atte
                 }
                 // A supervisor that this agent started is its child, and would stay a zombie.
                 latido_process::start::collect(supervisor.pid);
-                return after_the_end(heart, start, directory).await;
+                return after_the_end(driver, start, directory).await;
             }
-            () = listen(heart, start) => {
+            () = listen(driver, start) => {
                 // The connection broke, or the supervisor does not answer. Its process rules.
                 tokio::select! {
                     _gone = process.readable() => {}
@@ -66,11 +66,11 @@ pub(crate) async fn watch(heart: &Heart, start: &Start, directory: &layout::Atte
     }
 }
 
-async fn after_the_end(heart: &Heart, start: &Start, directory: &layout::AttemptDir) -> Watched {
+async fn after_the_end(driver: &DriverHandle, start: &Start, directory: &layout::AttemptDir) -> Watched {
     // One small file, written before the supervisor ended.
     match disk::read::<End>(&directory.end()) {
         Ok(Some(end)) if end.epoch == start.epoch => {
-            let _agent_ends = heart.tell(Fact::AttemptEnded { start: None, end: Box::new(end) }).await;
+            let _agent_ends = driver.tell(Fact::AttemptEnded { start: None, end: Box::new(end) }).await;
             Watched::Ended
         }
         Ok(_) | Err(_) => Watched::Gone,
@@ -78,7 +78,7 @@ async fn after_the_end(heart: &Heart, start: &Start, directory: &layout::Attempt
 }
 
 /// Returns when the connection is over, for whatever reason.
-async fn listen(heart: &Heart, start: &Start) {
+async fn listen(driver: &DriverHandle, start: &Start) {
     let Ok(mut stream) = UnixStream::connect(start.sockets.join("control")).await else { return };
     let Ok(mut request) = serde_json::to_vec(&Request::Watch) else { return };
     request.push(b'\n');
@@ -97,7 +97,7 @@ async fn listen(heart: &Heart, start: &Start) {
             tracing::warn!(attempt = ?AttemptName::of(start), "the supervisor said what cannot be read");
             return;
         };
-        if heart.tell(Fact::Heard { status }).await.is_err() {
+        if driver.tell(Fact::Heard { status }).await.is_err() {
             return;
         }
     }

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use super::jobs::Jobs;
 use crate::clock;
-use crate::heart::Heart;
+use crate::driver_thread::DriverHandle;
 use crate::plugins::Registry;
 
 /// Connections at a time; more wait in the kernel's queue. Each costs a task and a buffer of [`REQUEST_MAX`] at most.
@@ -31,7 +31,7 @@ const ENTRIES_AT_A_TIME: usize = 256;
 /// What the control socket answers from.
 #[derive(Clone)]
 pub(crate) struct Control {
-    pub(crate) heart: Heart,
+    pub(crate) driver: DriverHandle,
     pub(crate) jobs: Jobs,
     pub(crate) plugins: Registry,
     pub(crate) about: std::sync::Arc<About>,
@@ -120,10 +120,10 @@ impl Control {
         send(write, &answer).await
     }
 
-    async fn document(&self, subjects: Vec<SubjectName>) -> Result<StatusDocument, crate::heart::Ended> {
+    async fn document(&self, subjects: Vec<SubjectName>) -> Result<StatusDocument, crate::driver_thread::Ended> {
         let plugins = self.plugins.statuses();
         let about = std::sync::Arc::clone(&self.about);
-        self.heart
+        self.driver
             .ask(move |driver| {
                 let at = clock::wall();
                 let agent = AgentStatus {
@@ -147,7 +147,7 @@ impl Control {
         loop {
             sequence.mark_unchanged();
             let rows = self
-                .heart
+                .driver
                 .ask(move |driver| driver.store().entries_after(after, &[], ENTRIES_AT_A_TIME))
                 .await
                 .map_err(|_| Gone)?;

@@ -12,8 +12,8 @@ use latido_protocol::layout::StateDir;
 use tokio::task::AbortHandle;
 
 use super::attempt::{self, Watched};
+use crate::driver_thread::{DriverHandle, Ended};
 use crate::found;
-use crate::heart::{Ended, Heart};
 
 /// Every change is told by the one who made it; this finds those whose maker died before telling.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -52,21 +52,21 @@ pub(crate) struct Jobs {
 
 struct Inner {
     state: StateDir,
-    heart: Heart,
+    driver: DriverHandle,
     watched: Mutex<BTreeMap<SubjectName, (u64, AbortHandle)>>,
 }
 
 impl Jobs {
-    pub(crate) fn new(state: StateDir, heart: Heart) -> Self {
-        Self { inner: Arc::new(Inner { state, heart, watched: Mutex::default() }) }
+    pub(crate) fn new(state: StateDir, driver: DriverHandle) -> Self {
+        Self { inner: Arc::new(Inner { state, driver, watched: Mutex::default() }) }
     }
 
     pub(crate) fn state(&self) -> &StateDir {
         &self.inner.state
     }
 
-    pub(crate) fn heart(&self) -> &Heart {
-        &self.inner.heart
+    pub(crate) fn driver(&self) -> &DriverHandle {
+        &self.inner.driver
     }
 
     /// Looks at one job's folder and returns when what it says has been judged.
@@ -81,8 +81,8 @@ impl Jobs {
         };
         let Some(found) = found else {
             self.unwatch(&job);
-            self.inner.heart.tell(Fact::JobRemoved { job }).await?;
-            return Ok(self.inner.heart.ask(|_| ()).await?);
+            self.inner.driver.tell(Fact::JobRemoved { job }).await?;
+            return Ok(self.inner.driver.ask(|_| ()).await?);
         };
         let watch = found.attempt.as_ref().and_then(|attempt| match attempt.state {
             FoundState::Running => Some(attempt.start.clone()),
@@ -92,12 +92,12 @@ impl Jobs {
             }
             FoundState::Unattended(_) | FoundState::Ended(_) => None,
         });
-        self.inner.heart.tell(Fact::JobFound(Box::new(found))).await?;
+        self.inner.driver.tell(Fact::JobFound(Box::new(found))).await?;
         if let Some(start) = watch {
             self.watch(start);
         }
         // Judged when the question is answered: facts told before it are applied before it.
-        Ok(self.inner.heart.ask(|_| ()).await?)
+        Ok(self.inner.driver.ask(|_| ()).await?)
     }
 
     /// Looks at every folder; what cannot be read is said in the log and left alone.
@@ -125,7 +125,7 @@ impl Jobs {
             let listed = tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await;
             let Ok(Ok(listed)) = listed else { continue };
             let listed: BTreeSet<SubjectName> = listed.into_iter().collect();
-            let Ok(known) = self.inner.heart.ask(|driver| driver.names()).await else { return };
+            let Ok(known) = self.inner.driver.ask(|driver| driver.names()).await else { return };
             let known: BTreeSet<SubjectName> = known.into_iter().collect();
             for job in listed.symmetric_difference(&known) {
                 if let Err(error) = self.look_at(job.clone()).await {
@@ -151,12 +151,12 @@ impl Jobs {
 
     async fn watch_to_the_end(&self, start: Start) {
         let directory = self.inner.state.job(&start.job).attempt(start.attempt);
-        match attempt::watch(&self.inner.heart, &start, &directory).await {
+        match attempt::watch(&self.inner.driver, &start, &directory).await {
             Watched::Ended => {}
             Watched::Gone => self.supervisor_gone(start).await,
             Watched::Unknown(detail) => {
                 let attempt = AttemptName::of(&start);
-                let _agent_ends = self.inner.heart.tell(Fact::LookFailed { attempt, detail }).await;
+                let _agent_ends = self.inner.driver.tell(Fact::LookFailed { attempt, detail }).await;
             }
         }
     }
@@ -165,7 +165,7 @@ impl Jobs {
         let attempt = AttemptName::of(&start);
         let state = self.inner.state.clone();
         let process = tokio::task::spawn_blocking(move || found::life(&state, &start)).await.unwrap_or(Life::Unknown);
-        let _agent_ends = self.inner.heart.tell(Fact::SupervisorGone { attempt, process }).await;
+        let _agent_ends = self.inner.driver.tell(Fact::SupervisorGone { attempt, process }).await;
     }
 
     fn look_again(&self, job: SubjectName) {

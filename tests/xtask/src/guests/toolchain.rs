@@ -70,7 +70,7 @@ impl Toolchain {
         }
         bail!(
             "cannot build the plugins: no Rust compiler for {TARGET}\n  cause: {}\n  next:  run `rustup target add {TARGET}` \
-             where rustup can fetch it, or, on Debian, `apt-get install {}` as root; then run this again",
+             where rustup can fetch it, or, on Debian, `apt-get install {} lld` as root; then run this again",
             tried.join("\n         "),
             debian::PACKAGES.join(" ")
         )
@@ -173,16 +173,15 @@ fn from_sources(command: &mut Command, compiler: &Path) {
 fn rustup(root: &Path) -> Result<Toolchain> {
     let sysroot = sysroot(root)?;
     if !sysroot.join("lib/rustlib").join(TARGET).is_dir() {
+        let name = rustup_name(&sysroot)
+            .with_context(|| format!("the compiler in {} does not come from rustup", sysroot.display()))?;
         say::line(format_args!(
             "guests: about to install: `rustup target add {TARGET}` (the standard library for WebAssembly, about 20 MB, \
              into {})",
             sysroot.display()
         ));
         let mut command = shell::command("rustup", root);
-        command.args(["target", "add", TARGET]);
-        if let Some(name) = sysroot.file_name() {
-            command.arg("--toolchain").arg(name);
-        }
+        command.args(["target", "add", TARGET, "--toolchain"]).arg(name);
         output(&mut command)?;
         ensure!(
             sysroot.join("lib/rustlib").join(TARGET).is_dir(),
@@ -190,6 +189,11 @@ fn rustup(root: &Path) -> Result<Toolchain> {
         );
     }
     Ok(Toolchain { way: Way::Rustup, linker: None })
+}
+
+/// The name by which rustup knows a compiler; nothing where it is not rustup's.
+fn rustup_name(sysroot: &Path) -> Option<&std::ffi::OsStr> {
+    sysroot.parent().filter(|folder| folder.ends_with("toolchains")).and(sysroot.file_name())
 }
 
 fn debian(root: &Path) -> Result<Toolchain> {
@@ -226,4 +230,16 @@ fn sysroot(root: &Path) -> Result<PathBuf> {
     let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let printed = output(shell::command(compiler, root).args(["--print", "sysroot"]))?;
     Ok(PathBuf::from(printed.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_rustups_own_compiler_is_given_a_target() {
+        let own = Path::new("/home/a/.rustup/toolchains/stable-x86_64-unknown-linux-gnu");
+        assert_eq!(rustup_name(own).unwrap(), "stable-x86_64-unknown-linux-gnu");
+        assert_eq!(rustup_name(Path::new("/usr")), None);
+    }
 }

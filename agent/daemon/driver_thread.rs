@@ -30,12 +30,12 @@ enum Input {
 
 /// A handle to the driver's thread.
 #[derive(Clone)]
-pub(crate) struct Heart {
+pub(crate) struct DriverHandle {
     inputs: SyncSender<Input>,
 }
 
 /// What comes out of it.
-pub(crate) struct Beats {
+pub(crate) struct Flows {
     /// what is to be done
     pub(crate) orders: mpsc::UnboundedReceiver<Order>,
     /// subjects that rules want to be asked about
@@ -51,8 +51,8 @@ pub(crate) struct Beats {
 #[error("reach the agent's driver: it has ended")]
 pub(crate) struct Ended;
 
-impl Heart {
-    pub(crate) fn start(driver: Driver<SqliteStore>) -> io::Result<(Self, Beats)> {
+impl DriverHandle {
+    pub(crate) fn start(driver: Driver<SqliteStore>) -> io::Result<(Self, Flows)> {
         let (inputs, queue) = sync_channel(QUEUE_MAX);
         // Unbounded on purpose: one order a job and one change a decision, each made by the policy, none by a guest.
         let (orders_out, orders) = mpsc::unbounded_channel();
@@ -60,7 +60,7 @@ impl Heart {
         let (sequence_out, sequence) = watch::channel(0);
         let mut thread = Thread { driver, queue, orders: orders_out, changed: changed_out, sequence: sequence_out };
         let thread = std::thread::Builder::new().name("driver".to_owned()).spawn(move || thread.run())?;
-        Ok((Self { inputs }, Beats { orders, changed, sequence, thread }))
+        Ok((Self { inputs }, Flows { orders, changed, sequence, thread }))
     }
 
     /// Tells a fact; waits while the queue is full.
@@ -83,7 +83,7 @@ impl Heart {
         answer.await.map_err(|_| Ended)
     }
 
-    /// Asks like [`Heart::ask`], from a thread that may block.
+    /// Asks like [`DriverHandle::ask`], from a thread that may block.
     pub(crate) fn ask_and_block<T, F>(&self, question: F) -> Result<T, Ended>
     where
         T: Send + 'static,
