@@ -1,5 +1,6 @@
 //! `latido agent`.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use latido::{AgentError, OpenError, PlaceError};
@@ -16,7 +17,11 @@ const LOG_VARIABLE: &str = "LATIDO_LOG";
 pub(crate) fn run(args: &AgentArgs, context: &Context) -> Result<ExitCode, Failure> {
     let filter = EnvFilter::builder().with_env_var(LOG_VARIABLE).try_from_env().unwrap_or_else(|_| "info".into());
     // A second subscriber cannot be: this is the only command that sets one.
-    let _already = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _already = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .try_init();
     latido::run(context.settings.clone(), context.state.clone(), args.once)
         .map(|()| ExitCode::SUCCESS)
         .map_err(|error| failure(&error))

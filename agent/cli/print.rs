@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::failure::{Failure, chain};
+use crate::harmless::Harmless;
 
-/// Writes a text to stdout as it is; the caller ends its lines.
+/// Writes a text to stdout; the caller ends its lines. Words of a job in it (a step, a program's name) reach a terminal
+/// as text, whatever they hold.
 pub(crate) fn out(text: &str) -> Result<(), Failure> {
-    bytes(text.as_bytes())
+    bytes(&harmless(text))
 }
 
 /// Writes bytes to stdout, such as the output of a job, and flushes them.
@@ -51,7 +53,14 @@ pub(crate) fn failure(failure: &Failure) {
 /// Writes to stderr. Where that is closed there is nobody left to tell.
 pub(crate) fn err(text: &str) {
     let mut stderr = io::stderr().lock();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr.write_all(&harmless(text)).and_then(|()| stderr.flush());
+}
+
+fn harmless(text: &str) -> Vec<u8> {
+    let mut filter = Harmless::default();
+    let mut shown = filter.filter(text.as_bytes());
+    shown.extend(filter.finish());
+    shown
 }
 
 fn output_failure(error: &io::Error) -> Failure {

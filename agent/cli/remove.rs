@@ -22,6 +22,10 @@ pub(crate) fn run(args: &RemoveArgs, context: &Context) -> Result<ExitCode, Fail
 
 fn failure(args: &RemoveArgs, context: &Context, error: &RemoveError) -> Failure {
     let job = &args.job;
+    // Somebody else removed it meanwhile, whatever met whom first.
+    if !context.state.job(job).path().exists() {
+        return subject::unknown(&context.state, job, "remove");
+    }
     let (what, why) = subject::parts(error);
     match error {
         RemoveError::NoJob { .. } => subject::unknown(&context.state, job, "remove"),

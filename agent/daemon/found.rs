@@ -11,6 +11,9 @@ use crate::clock;
 use crate::jobs::inspect::{self, AttemptFacts, AttemptState};
 use crate::jobs::records;
 
+/// Attempts before the latest that are looked at: more than these do not end between two looks of any agent.
+const EARLIER_MAX: usize = 100;
+
 /// Looks at a job. `None` when its folder is gone.
 ///
 /// # Errors
@@ -32,8 +35,16 @@ pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<FoundJ
         until: None,
         by: "nobody: the file is missing or damaged".to_owned(),
     });
+    let before = facts.attempts.len().saturating_sub(1);
+    let skipped = before.saturating_sub(EARLIER_MAX);
+    let folder = &facts.folder;
+    let earlier = facts.attempts.iter().take(before).skip(skipped).filter_map(|number| {
+        let records = records::read_attempt(folder, *number, &mut Vec::new());
+        records.start.zip(records.end)
+    });
+    let earlier = earlier.collect();
     let attempt = facts.latest.and_then(found_attempt);
-    Ok(Some(FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, attempt }))
+    Ok(Some(FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, earlier, attempt }))
 }
 
 /// Returns `None` for an attempt whose `start.json` cannot be read and that has no ending: a launch before its first

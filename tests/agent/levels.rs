@@ -187,3 +187,24 @@ fn the_foreground_follows_the_next_attempt() {
     let ran = world.finish(foreground).ends_with(7);
     assert!(ran.stdout.contains("attempt 1") && ran.stdout.contains("attempt 2"), "{ran:?}");
 }
+
+/// What ended while no agent ran is in the journal, also when the next attempt has begun or the job is gone.
+#[test]
+fn endings_that_no_agent_saw_reach_the_journal() {
+    let world = World::new();
+    let agent = Agent::start(&world, BARE);
+    world.detach("a", &[], "exec sleep 1000");
+    world.detach("b", &[], "exec sleep 1000");
+    agent.kill();
+    world.kill(world.start("a", 1).process.unwrap().pid, "KILL");
+    world.end("a", 1);
+    world.latido(&["resume", "a"]).ends_with(0);
+    world.latido(&["stop", "b"]).ends_with(0);
+    world.latido(&["remove", "b"]).ends_with(0);
+    let agent = Agent::start(&world, BARE);
+    wait_until("both attempts", || (world.count("attempt-started", "a"), world.count("attempt-ended", "a")) == (2, 1));
+    let removed =
+        |entry: &latido_protocol::journal::Entry| serde_json::to_string(entry).unwrap().contains("job b was removed");
+    wait_until("the removal", || world.events().iter().any(removed));
+    agent.end();
+}

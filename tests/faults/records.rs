@@ -206,3 +206,23 @@ fn c204_links_and_strange_names_are_no_jobs() {
     }
     assert_eq!(fs::read_dir(Path::new(&outside)).unwrap().count(), 0);
 }
+
+/// A live job whose supervisor is dead and whose records are lost is found by its mark: it is no launch that lasts for
+/// ever, it is listed, and it can be stopped.
+#[test]
+fn an_orphan_without_records_is_found_by_its_mark() {
+    let world = World::new();
+    world.detach("a", &[], "exec sleep 1000");
+    let start = world.start("a", 1);
+    for lost in [world.attempt("a", 1).start(), world.state().job(&"a".parse().unwrap()).busy()] {
+        fs::write(lost, "{\"version\":1,\"jo").unwrap();
+    }
+    world.kill(start.supervisor.unwrap().pid, "KILL");
+    wait_until("the supervisor's end", || world.status("a").verdict == Verdict::Orphaned);
+    world.latido(&["status", "a"]).ends_with(1);
+    let pid = start.process.unwrap().pid;
+    let orphans = world.latido(&["orphans"]);
+    assert!(orphans.stdout.contains(&pid.to_string()), "{orphans:?}");
+    world.latido(&["stop", "a", "--grace", "1s"]).ends_with(0);
+    assert!(world.living("a", 1).is_empty());
+}

@@ -193,7 +193,15 @@ fn without_supervisor(folder: &JobDir, records: &mut AttemptRecords, proof: Stri
 /// No supervisor is recorded: the attempt is between its folder and its first record, or that was lost.
 fn without_identity(folder: &JobDir, records: &mut AttemptRecords) -> AttemptState {
     match Lock::is_held(&folder.lock()) {
-        Ok(true) => AttemptState::Launching,
+        Ok(true) => match find(&tree_of(folder, records)) {
+            // Its records are lost, and its mark tells what it is.
+            Ok(found) if !found.processes.is_empty() && found.supervisors.is_empty() => {
+                AttemptState::Orphaned { living: named(&found.processes) }
+            }
+            Ok(found) if !found.processes.is_empty() => AttemptState::Running,
+            Ok(_) => AttemptState::Launching,
+            Err(why) => AttemptState::Unknown { why },
+        },
         Ok(false) => {
             let proof = "its launch was never finished, and the job's lock is free".to_owned();
             without_supervisor(folder, records, proof)

@@ -1,9 +1,11 @@
 //! Facts with names become the policy's events; whole records are kept and written down on the way.
 
+use std::time::Duration;
+
 use latido_policy::{self as policy, Event, Moment, SubjectId};
 use latido_protocol::files::{End, Start, Status, Wanted};
 use latido_protocol::journal::Body;
-use latido_protocol::{Class, SubjectName, WallTime};
+use latido_protocol::{Class, Span, SubjectName, WallTime};
 use latido_store::Store;
 
 use crate::book::Latest;
@@ -93,6 +95,7 @@ impl<S: Store> Driver<S> {
             pickups = pickups.max(stored.pickups);
         }
         let id = self.book.add(latest);
+        self.journal_earlier(id, &found.earlier, wall);
         let attempt = found.attempt.as_ref().map(|found| policy::FoundAttempt {
             attempt: translate::attempt(found.start.attempt, found.start.epoch),
             state: match &found.state {
@@ -108,7 +111,7 @@ impl<S: Store> Driver<S> {
                 self.keep_status(id, status, now, wall);
             }
             if let FoundState::Ended(end) = found.state {
-                self.keep_end(id, *end, pickups, wall);
+                self.keep_end(id, *end, Lost { pickups, silence: None }, wall);
             }
         }
         let event = Event::JobAdded {
@@ -127,11 +130,29 @@ impl<S: Store> Driver<S> {
     }
 
     fn job_found_again(&mut self, name: &SubjectName, found: FoundJob, now: Moment, wall: WallTime) {
+        if let Some(id) = self.book.id(name) {
+            self.journal_earlier(id, &found.earlier, wall);
+        }
         // The attempt first: a resume that somebody else has carried out already orders no launch.
         if let Some(attempt) = found.attempt {
             self.attempt_found_again(attempt, now, wall);
         }
         self.want_changed(name, found.wanted, now, wall);
+    }
+
+    /// Tells the journal of attempts that began and ended while nobody watched.
+    fn journal_earlier(&mut self, id: SubjectId, earlier: &[(Start, End)], wall: WallTime) {
+        let Some(latest) = self.book.latest_mut(id) else { return };
+        for (start, end) in earlier {
+            if start.epoch > latest.journaled_start {
+                latest.journaled_start = start.epoch;
+                self.pending.entries.push(record::entry(wall, &record::attempt_started(start)));
+            }
+            if end.epoch > latest.journaled_end {
+                latest.journaled_end = end.epoch;
+                self.pending.entries.push(record::entry(wall, &record::attempt_ended(end)));
+            }
+        }
     }
 
     fn attempt_found_again(&mut self, attempt: FoundAttempt, now: Moment, wall: WallTime) {
@@ -161,6 +182,7 @@ impl<S: Store> Driver<S> {
             self.alerts.forget(name, wall, &mut self.pending);
             self.pending.subjects.retain(|row| row.name != name.as_str());
             self.pending.removed.push(record::text(name));
+            self.pending.entries.push(record::entry(wall, &record::removed(name)));
         }
     }
 
@@ -216,9 +238,10 @@ impl<S: Store> Driver<S> {
             attempt: translate::attempt(end.attempt, end.epoch),
             ending: translate::ending(&end),
         };
-        let pickups = self.policy.subject(id).map_or(0, |view| view.pickups);
-        let lost = u32::from(end.outcome.class == Class::Lost);
-        self.keep_end(id, end, pickups + lost, wall);
+        let view = self.policy.subject(id);
+        let pickups = view.map_or(0, |view| view.pickups) + u32::from(end.outcome.class == Class::Lost);
+        let silence = view.and_then(|view| Some(view.silence? + now.since(view.at)));
+        self.keep_end(id, end, Lost { pickups, silence }, wall);
         self.policy.handle_event(event, now);
     }
 
@@ -250,20 +273,22 @@ impl<S: Store> Driver<S> {
         latest.status = Some(status);
     }
 
-    fn keep_end(&mut self, id: SubjectId, end: End, pickups: u32, wall: WallTime) {
+    fn keep_end(&mut self, id: SubjectId, end: End, lost: Lost, wall: WallTime) {
         let Some(latest) = self.book.latest_mut(id) else { return };
         if end.epoch > latest.journaled_end {
             latest.journaled_end = end.epoch;
             self.pending.entries.push(record::entry(wall, &record::attempt_ended(&end)));
             if end.outcome.class == Class::Lost {
-                let silence_s = latest.status.as_ref().map(|status| status.silence_s).unwrap_or_default();
+                // Nobody watched: what the supervisor wrote last is all that is known.
+                let told = latest.status.as_ref().map(|status| status.silence_s).unwrap_or_default();
+                let silence_s = lost.silence.map_or(told, Span);
                 let expired = Body::LeaseExpired {
                     subject: end.job.clone(),
                     attempt: end.attempt,
                     epoch: end.epoch,
                     previous_holder: latest.start.as_ref().and_then(record::holder),
                     silence_s,
-                    pickups,
+                    pickups: lost.pickups,
                 };
                 self.pending.entries.push(record::entry(wall, &expired));
             }
@@ -271,6 +296,14 @@ impl<S: Store> Driver<S> {
         latest.end = Some(end);
         self.touch(id);
     }
+}
+
+/// What the entry `lease-expired` says beside the ending.
+struct Lost {
+    /// lost attempts, this one counted
+    pickups: u32,
+    /// listening time without a beat; `None` where nobody listened
+    silence: Option<Duration>,
 }
 
 /// Stands for a supervisor that is not recorded yet; no process has this identity.

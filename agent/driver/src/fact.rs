@@ -135,6 +135,9 @@ pub struct FoundJob {
     pub epoch: u64,
     /// endings of class `lost` since the last order to resume
     pub pickups: u32,
+    /// attempts before the latest whose endings are on the disk, the oldest first: the journal is told of those that
+    /// ended while nobody watched
+    pub earlier: Vec<(Start, End)>,
     /// its latest attempt
     pub attempt: Option<FoundAttempt>,
 }

@@ -148,6 +148,7 @@ impl<S: Store> Driver<S> {
             if self.book.id(&name).is_none() {
                 self.alerts.forget(&name, wall, &mut self.pending);
                 self.pending.removed.push(record::text(&name));
+                self.pending.entries.push(record::entry(wall, &record::removed(&name)));
             }
         }
     }

@@ -66,6 +66,11 @@ pub(crate) fn noted(what: &str, detail: String) -> Body {
     Body::Agent { what: what.to_owned(), detail }
 }
 
+/// A job's folder is gone: whatever was said of it before, it is watched no more.
+pub(crate) fn removed(name: &SubjectName) -> Body {
+    noted("removed", format!("job {name} was removed"))
+}
+
 /// Text of a name, for rows.
 pub(crate) fn text(name: &SubjectName) -> String {
     name.as_str().to_owned()

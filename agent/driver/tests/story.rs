@@ -124,6 +124,7 @@ impl World {
             },
             epoch,
             pickups: 0,
+            earlier: vec![],
             attempt: Some(FoundAttempt { start: self.start(1, epoch), status: None, state }),
         }))
     }
@@ -322,4 +323,25 @@ fn a_removed_job_leaves_no_row_and_a_late_answer_meets_nobody() {
     assert_eq!(world.driver.store().subjects().unwrap(), []);
     let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
     assert_eq!(world.step(vec![ended, proposal(Proposal::Launch)]).orders, []);
+}
+
+/// An attempt that ended while no agent ran is in the journal once, also when the next one has begun.
+#[test]
+fn what_ended_while_nobody_watched_is_told_to_the_journal_once() {
+    let mut world = World::new(MemoryStore::default());
+    for round in 0..2 {
+        let Fact::AttemptEnded { end, .. } = world.ended(1, 1, Outcome::signaled(9, "SIGKILL")) else { unreachable!() };
+        let Fact::JobFound(mut found) = world.found(FoundState::Running, 2) else { unreachable!() };
+        found.earlier = vec![(world.start(1, 1), *end)];
+        world.step(vec![Fact::JobFound(found)]);
+        let count = |kinds: &[String], kind: &str| kinds.iter().filter(|other| *other == kind).count();
+        let kinds = world.kinds();
+        assert_eq!(
+            (count(&kinds, "attempt-started"), count(&kinds, "attempt-ended")),
+            (2, 1),
+            "round {round}: {kinds:?}"
+        );
+    }
+    world.step(vec![Fact::JobRemoved { job: name() }]);
+    assert!(world.kinds().iter().any(|kind| kind == "agent"), "a removal is told too");
 }

@@ -91,7 +91,10 @@ impl FromStr for Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = humantime::format_duration(self.0).to_string();
+        // Nobody reads microseconds; what is shorter than a millisecond stays as it is.
+        let millis = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
+        let shown = if millis == 0 { self.0 } else { Duration::from_millis(millis) };
+        let text = humantime::format_duration(shown).to_string();
         f.write_str(&text.replace(' ', ""))
     }
 }
