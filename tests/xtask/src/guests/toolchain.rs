@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn only_rustups_own_compiler_is_given_a_target() {
-        let own = Path::new("/home/a/.rustup/toolchains/stable-x86_64-unknown-linux-gnu");
+        let own = Path::new("/opt/rustup/toolchains/stable-x86_64-unknown-linux-gnu");
         assert_eq!(rustup_name(own).unwrap(), "stable-x86_64-unknown-linux-gnu");
         assert_eq!(rustup_name(Path::new("/usr")), None);
     }
