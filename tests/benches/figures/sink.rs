@@ -1,0 +1,148 @@
+//! The SQLite sink through the sandbox, against the same rows inserted by rusqlite without it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::ensure;
+use latido_plugin_host::{Body, Entry, Host, HostSettings, Kind, PluginSpec, Sink, SubjectKind, Transition, Verdict};
+use rusqlite::{Connection, params};
+
+use crate::place::{Place, monotonic, own_cpu};
+use crate::table::{Series, Table};
+
+const BATCHES: usize = 100;
+
+/// Entries in a batch: what the agent's default config allows at most.
+const BATCH: u64 = 1000;
+
+/// The agent's default limit of one call on the CPU.
+const CPU: Duration = Duration::from_secs(2);
+
+const TARGET_RATIO: f64 = 0.4;
+
+const MICROS_PER_BATCH: f64 = 1e6 / 1000.0;
+
+const INSERT: &str = "INSERT OR IGNORE INTO entries (agent, sequence, at_ms, kind, attributes, subject, attempt, epoch, \
+    previous_verdict, verdict, reason) VALUES (?, ?, ?, 'transition', ?, ?, ?, ?, ?, ?, ?)";
+
+/// What each batch took, by the wall and by the CPUs.
+#[derive(Default)]
+struct Costs {
+    wall: Vec<f64>,
+    cpu: Vec<f64>,
+}
+
+impl Costs {
+    fn add(&mut self, wall: Duration, cpu: Duration) {
+        self.wall.push(wall.as_secs_f64() * MICROS_PER_BATCH);
+        self.cpu.push(cpu.as_secs_f64() * MICROS_PER_BATCH);
+    }
+
+    fn series(&self, name: &str) -> (Series, Series) {
+        let of = |what: &str, values: &[f64]| Series::new(format!("{name}, {what} a row"), "µs", values.to_vec());
+        (of("wall", &self.wall), of("CPU", &self.cpu))
+    }
+}
+
+/// Measures both in turn, batch by batch, with the same schema and the same durability.
+pub(crate) fn measure(place: &Place, table: &mut Table) -> anyhow::Result<()> {
+    let component = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/components/sqlite.wasm"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let through = place.path("through.db");
+    let host = Host::new(HostSettings { cache: place.path("compiled") })?;
+    let mut spec = PluginSpec::new("history", Kind::Sink, component);
+    spec.limits.cpu = CPU;
+    spec.grants.sql.insert("main".to_owned(), through.clone().into());
+    let mut sink = runtime.block_on(host.load_sink(spec))?;
+    let mut plain = same_schema(&through, &place.path("plain.db"))?;
+
+    let (mut sandboxed, mut direct) = (Costs::default(), Costs::default());
+    for batch in (0..BATCHES as u64).map(batch) {
+        let (wall, cpu) = (monotonic(), own_cpu());
+        let acknowledged = runtime.block_on(written(&mut sink, &batch))?;
+        sandboxed.add(monotonic().saturating_sub(wall), own_cpu().saturating_sub(cpu));
+        ensure!(Some(acknowledged) == batch.last().map(|entry| entry.sequence), "the sink did not take the batch");
+        let (wall, cpu) = (monotonic(), own_cpu());
+        insert(&mut plain, &batch)?;
+        direct.add(monotonic().saturating_sub(wall), own_cpu().saturating_sub(cpu));
+    }
+    ensure!(rows(&through)? == rows(&place.path("plain.db"))?, "the two databases differ in their rows");
+
+    let (wall, cpu) = sandboxed.series("6 the SQLite sink in the sandbox");
+    let (plain_wall, plain_cpu) = direct.series("rusqlite, same schema");
+    for (ours, theirs) in [(&cpu, &plain_cpu), (&wall, &plain_wall)] {
+        let rate = theirs.median() / ours.median();
+        let target = format!("≥ 40 % of rusqlite's rows/s; {:.0} %", rate * 100.0);
+        table.figure(ours, &[theirs], &target, rate >= TARGET_RATIO);
+    }
+    table.beside(&[&plain_cpu, &plain_wall]);
+    Ok(())
+}
+
+async fn written(sink: &mut Sink, batch: &[Entry]) -> anyhow::Result<u64> {
+    Ok(sink.write(batch).await?)
+}
+
+/// A database with the schema of another one, opened with the settings that the host gives a granted database.
+fn same_schema(from: &Path, to: &Path) -> anyhow::Result<Connection> {
+    let connection = Connection::open(to)?;
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")?;
+    let source = Connection::open(from)?;
+    let mut statements = source.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")?;
+    let texts: Result<Vec<String>, _> = statements.query_map([], |row| row.get(0))?.collect();
+    for text in texts? {
+        connection.execute_batch(&text)?;
+    }
+    Ok(connection)
+}
+
+/// A batch of changes of verdict, spread over a hundred subjects.
+fn batch(number: u64) -> Vec<Entry> {
+    let entry = |index: u64| {
+        let sequence = number * BATCH + index + 1;
+        Entry {
+            sequence,
+            agent: "0f4c1f6e7d3a4b58".to_owned(),
+            at: 1_700_000_000_000 + sequence,
+            body: Body::Transition(Transition {
+                subject: format!("catalogue-{:03}", sequence * 37 % 100),
+                kind: SubjectKind::Job,
+                attempt: 3,
+                epoch: sequence,
+                previous: Verdict::Late,
+                current: Verdict::Alive,
+                reason: format!("beat {sequence} came after a silence of 31 s"),
+            }),
+            attributes: Vec::new(),
+        }
+    };
+    (0..BATCH).map(entry).collect()
+}
+
+fn insert(connection: &mut Connection, batch: &[Entry]) -> anyhow::Result<()> {
+    let transaction = connection.transaction()?;
+    {
+        let mut statement = transaction.prepare_cached(INSERT)?;
+        for entry in batch {
+            let Entry { sequence, agent, at, body, .. } = entry;
+            let Body::Transition(change) = body else { continue };
+            let Transition { subject, attempt, epoch, reason, .. } = change;
+            let (sequence, at, epoch) = (sequence.cast_signed(), at.cast_signed(), epoch.cast_signed());
+            let nothing = None::<String>;
+            statement
+                .execute(params![agent, sequence, at, nothing, subject, attempt, epoch, "late", "alive", reason])?;
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+fn rows(database: &Path) -> anyhow::Result<i64> {
+    let connection = Connection::open(database)?;
+    Ok(connection.query_row(
+        "SELECT count(*) FROM entries WHERE verdict = 'alive' AND reason LIKE 'beat %'",
+        [],
+        |row| row.get(0),
+    )?)
+}
