@@ -124,14 +124,7 @@ fn indent(text: &str) -> String {
 
 /// Joins an error with everything below it: `open the ledger: permission denied`.
 pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut below = error.source();
-    while let Some(error) = below {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        below = error.source();
-    }
-    text
+    latido::jobs::records::words(error)
 }
 
 #[cfg(test)]
