@@ -178,8 +178,8 @@ pub fn make(state: &StateDir, new: &NewJob, at: WallTime) -> Result<Made, MakeEr
     if folder.path().symlink_metadata().is_ok() {
         return Err(in_use(state, &new.name));
     }
-    let prepared = Prepared::make(&state.jobs())
-        .map_err(|source| MakeError::Folder { path: folder.path().to_owned(), source })?;
+    let prepared =
+        Prepared::make(&state.jobs()).map_err(|source| MakeError::Folder { path: folder.path().to_owned(), source })?;
     let made = fill(state, &JobDir::new(prepared.path()), new, at)?;
     prepared.publish(folder.path()).map_err(|error| match error {
         PublishError::Exists => in_use(state, &new.name),
