@@ -16,6 +16,7 @@ mod document;
 mod fact;
 mod listening;
 mod record;
+mod schedule;
 mod translate;
 
 use std::time::Duration;
@@ -27,6 +28,7 @@ use latido_store::{Batch, Store, StoreError};
 pub use book::Latest;
 pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, Order};
 pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
+pub use schedule::{Schedule, ScheduleError};
 pub use translate::{class, heard, lease, settings, verdict};
 
 use alerts::Alerts;
