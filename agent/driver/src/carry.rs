@@ -1,6 +1,6 @@
 //! The policy's actions become rows, entries and orders with names. No choice is left here.
 
-use latido_policy::{Action, Attempt, Reason, SubjectId};
+use latido_policy::{Action, Attempt, CheckAction, ProcessAction, Reason, SubjectId};
 use latido_protocol::journal::Body;
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{SubjectName, WallTime};
@@ -74,6 +74,17 @@ impl<S: Store> Driver<S> {
                     because: because.to_string(),
                     command,
                 });
+            }
+            Action::Check(CheckAction::RecordUnended { subject, run: _, open_for }) => {
+                let Some(name) = self.name(subject) else { return };
+                let detail = format!("check {name}: a run of {:.0} s never told its end", open_for.as_secs_f64());
+                self.pending.entries.push(record::entry(wall, &record::noted("run-unended", detail)));
+            }
+            Action::Process(ProcessAction::RecordReplaced { subject, previous, current }) => {
+                let Some(name) = self.name(subject) else { return };
+                let detail = format!("process {name}: pid {} took the place of pid {}", current.pid, previous.pid);
+                self.pending.entries.push(record::entry(wall, &record::noted("process-replaced", detail)));
+                self.touch(subject);
             }
             Action::RecordGap { length } => {
                 let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());

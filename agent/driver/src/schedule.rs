@@ -173,8 +173,9 @@ fn expand(text: &str) -> Result<String, ScheduleError> {
 }
 
 fn read(pattern: &str) -> Option<Crontab> {
-    let fallback_timezone_option = FallbackTimezoneOption::UTC;
-    cronexpr::parse_crontab_with(pattern, ParseOptions { fallback_timezone_option, ..ParseOptions::default() }).ok()
+    let mut options = ParseOptions::default();
+    options.fallback_timezone_option = FallbackTimezoneOption::UTC;
+    cronexpr::parse_crontab_with(pattern, options).ok()
 }
 
 /// Finds the field that cannot be read on its own, with anything in the others.

@@ -194,7 +194,7 @@ impl fmt::Display for ProcessReason {
             Self::NeverSeen { waited, start_within } => {
                 write!(f, "no process ever seen in {}, and it had {}", Span(waited), Span(start_within))
             }
-            Self::Lives { pid } => write!(f, "process {pid} lives, and it is the one that was seen before"),
+            Self::Lives { pid } => write!(f, "process {pid} lives"),
             Self::Gone { pid, absence: Absence::Unnamed } => write!(f, "process {pid} is gone, and nothing names another"),
             Self::Gone { pid, absence: Absence::NoProcess } => write!(f, "process {pid} is gone"),
             Self::Gone { pid, absence: Absence::Reused } => {

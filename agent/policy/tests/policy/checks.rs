@@ -382,10 +382,14 @@ fn a_removed_check_is_nobodys() {
 // healthchecks/healthchecks#830
 #[test]
 fn c019_a_signal_forty_seconds_early_meets_its_moment() {
-    let mut bench = Bench::check_due_in(CheckSettings { grace: 5 * MINUTE, ..daily() }, DAY - seconds(40));
-    let actions = crate::watch::days(&mut bench, 7, |bench, _| drop(bench.succeed()));
-    assert_eq!(actions, []);
-    assert_eq!(bench.check_verdict(), Verdict::Alive);
+    let mut bench = Bench::check_due_in(CheckSettings { grace: 5 * MINUTE, ..daily() }, DAY);
+    bench.succeed();
+    for day in 2..9 {
+        assert_eq!(bench.pass(DAY - seconds(40)), [], "before day {day}");
+        bench.succeed();
+        assert_eq!(bench.pass(seconds(40)), [], "at day {day}");
+        bench.expect(daily_at(day, bench.now.after(DAY)));
+    }
 }
 
 #[test]

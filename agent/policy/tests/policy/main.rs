@@ -10,3 +10,4 @@ mod processes;
 mod properties;
 mod table;
 mod watch;
+mod watch_tables;

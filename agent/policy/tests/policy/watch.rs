@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use latido_policy::{
     Absence, Action, Attempt, CheckEvent, CheckFound, CheckReason, CheckSchedule, CheckSettings, Event, Expectation,
-    Fingerprint, Moment, Naming, Phase, ProcessEvent, ProcessFound, ProcessId, ProcessReason, ProcessSettings, Reason,
+    Fingerprint, Moment, Naming, ProcessEvent, ProcessFound, ProcessId, ProcessReason, ProcessSettings, Reason,
     Sighting, Signal, SubjectId, Verdict,
 };
 
@@ -103,10 +103,6 @@ impl Bench {
         self.of(CHECK).0
     }
 
-    pub(crate) fn check_phase(&self) -> Phase {
-        self.policy.subject(CHECK).unwrap().phase
-    }
-
     /// A process that is watched from this moment on.
     pub(crate) fn process(found: ProcessFound) -> Self {
         let mut bench = Self::empty();
@@ -141,18 +137,6 @@ impl Bench {
             because => panic!("{because}"),
         }
     }
-}
-
-/// Lets `count` days pass in which the calendar hands in a moment a day, and calls `daily` at each of them.
-pub(crate) fn days(bench: &mut Bench, count: u64, mut daily: impl FnMut(&mut Bench, u64)) -> Vec<Action> {
-    let mut actions = Vec::new();
-    for day in 1..=count {
-        let next = bench.now.after(DAY);
-        daily(bench, day);
-        actions.extend(bench.expect(daily_at(day + 1, next)));
-        actions.extend(bench.pass(next.since(bench.now)));
-    }
-    actions
 }
 
 #[test]
