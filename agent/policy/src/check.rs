@@ -55,6 +55,7 @@ impl Check {
             runs: Runs::default(),
             next: None,
             is_next_met: false,
+            due_mark: None,
             owed: None,
         });
         let pause = found.pause.map(|length| Pause::new(length, now));
@@ -243,6 +244,9 @@ impl Check {
             CheckSchedule::Every(_) => out.unexpected(),
             CheckSchedule::Calendar => {
                 self.come_due(now);
+                if self.memory.due_mark == Some(expectation.mark) {
+                    return out.refuse();
+                }
                 if self.memory.next.is_none_or(|next| next.mark != expectation.mark) {
                     self.memory.is_next_met = false;
                 }
@@ -256,6 +260,7 @@ impl Check {
     fn come_due(&mut self, now: Moment) {
         if let Some(next) = self.memory.next.filter(|next| self.counts() && next.moment <= now) {
             self.memory.next = None;
+            self.memory.due_mark = (next.mark != 0).then_some(next.mark);
             let is_met = core::mem::take(&mut self.memory.is_next_met);
             if !is_met && self.pause.is_none() && self.memory.owed.is_none() {
                 self.memory.owed = Some(next);

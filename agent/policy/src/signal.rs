@@ -97,7 +97,7 @@ pub struct Expectation {
     pub mark: u64,
     /// where it lies on the time line
     pub moment: Moment,
-    /// how long it is since the one before
+    /// how far the moments lie apart
     pub spacing: Duration,
     /// it lies in time that was cut out, so nobody could have heard a sign at that moment
     pub in_gap: bool,
@@ -127,6 +127,8 @@ pub struct CheckMemory {
     pub next: Option<Expectation>,
     /// a sign that came early has met `next` already
     pub is_next_met: bool,
+    /// names the moment of the calendar that came due last, so that it comes due once
+    pub due_mark: Option<u64>,
     /// the first expectation that came due without a sign
     pub owed: Option<Expectation>,
 }

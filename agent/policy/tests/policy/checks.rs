@@ -353,6 +353,16 @@ fn a_step_of_the_calendar_moves_the_next_moment_and_no_silence() {
 }
 
 #[test]
+fn a_moment_of_the_calendar_comes_due_once() {
+    let mut bench = Bench::check_due_in(daily(), HOUR);
+    bench.pass(HOUR);
+    bench.succeed();
+    assert_eq!(bench.expect(daily_at(1, bench.now)), []);
+    assert_eq!(bench.check_verdict(), Verdict::Alive);
+    assert_eq!(bench.policy.refused_count(), 1);
+}
+
+#[test]
 fn a_moment_that_was_met_early_is_met_wherever_it_is_moved() {
     let mut bench = Bench::check_due_in(daily(), seconds(40));
     bench.succeed();
