@@ -178,6 +178,14 @@ impl<S: Store> Driver<S> {
         self.book.id(name).and_then(|id| self.book.watched(id)).map(Watched::kind)
     }
 
+    /// The process that was seen last of a watched process.
+    pub fn process_seen(&self, name: &SubjectName) -> Option<Identity> {
+        match &self.book.watched(self.book.id(name)?)?.of_kind {
+            OfKind::Process(latest) => latest.identity.clone(),
+            OfKind::Check(_) => None,
+        }
+    }
+
     pub(crate) fn apply_watched(&mut self, fact: WatchFact, now: Moment, wall: WallTime) {
         match fact {
             WatchFact::CheckDefined(definition) => self.check_defined(*definition, now, wall),
