@@ -90,11 +90,19 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Run a job again from its last checkpoint, although it ended, is held or is stuck
     Resume(ResumeArgs),
+    /// Suspend the judging of a subject, for a time or until `latido unpause`
+    ///
+    /// What it tells is taken in meanwhile; its verdict stands, no alert comes of it, and the time does not count.
+    Pause(PauseArgs),
+    /// Judge a paused subject again
+    Unpause(UnpauseArgs),
     /// Remove an ended job and its records, and free its name
     Remove(RemoveArgs),
-    /// Send one heartbeat
+    /// Send one heartbeat, or the signal of a check
     ///
-    /// Inside an attempt the subject is known from the environment. Ends with 2 for wrong arguments, else with 0, also
+    /// A check is told of each run: `latido beat CHECK` when it succeeded, --fail or --exit-status when it may not have,
+    /// --start when it begins. A job that says --fail is failing until it sends --start or another state. Inside an
+    /// attempt the subject is known from the environment. Ends with 2 for wrong arguments, else with 0, also
     /// when the beat could not be delivered (a warning on stderr): a beat never fails the job. With --answer it ends
     /// with 0 go-on, 10 drain, 11 stop, 12 superseded, or 3 when nobody could answer.
     Beat(BeatArgs),
@@ -258,6 +266,25 @@ pub(crate) struct ResumeArgs {
     pub(crate) job: SubjectName,
 }
 
+/// `latido pause`.
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    /// What is not to be judged
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subject: SubjectName,
+    /// Judge it again after this time, or `none` [default: none]
+    #[arg(long = "for", value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
+    pub(crate) pause_for: Option<Limit>,
+}
+
+/// `latido unpause`.
+#[derive(Debug, Args)]
+pub(crate) struct UnpauseArgs {
+    /// What is to be judged again
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subject: SubjectName,
+}
+
 /// `latido remove`.
 #[derive(Debug, Args)]
 pub(crate) struct RemoveArgs {
@@ -293,6 +320,18 @@ pub(crate) struct BeatArgs {
     /// Errors counted so far
     #[arg(long, value_name = "N")]
     pub(crate) errors: Option<u64>,
+    /// A run begins
+    #[arg(long, conflicts_with_all = ["fail", "exit_status"])]
+    pub(crate) start: bool,
+    /// The run failed
+    #[arg(long, conflicts_with = "exit_status")]
+    pub(crate) fail: bool,
+    /// The run ended with this exit status; 0 is success
+    #[arg(long, value_name = "N")]
+    pub(crate) exit_status: Option<u8>,
+    /// Which run of a check this is about, where runs overlap; any text, the same for start and end
+    #[arg(long, value_name = "ID")]
+    pub(crate) run_id: Option<String>,
     /// Print what the work should do (go-on, drain, stop, superseded) and end with 0, 10, 11, 12, or 3
     #[arg(long)]
     pub(crate) answer: bool,

@@ -18,6 +18,7 @@ use crate::plugins::Registry;
 use crate::settings::Settings;
 use crate::sources::control::{About, Control};
 use crate::sources::jobs::Jobs;
+use crate::sources::watched;
 
 /// Why the agent ended otherwise than by order.
 #[derive(Debug, thiserror::Error)]
@@ -133,7 +134,9 @@ async fn live(
     if let Some(detail) = remark {
         let _ended = driver.tell(Fact::Noted { what: "store-set-aside".to_owned(), detail }).await;
     }
+    watched::define(&settings, &driver).await;
     recover(&settings, &jobs).await;
+    let watching = watched::look(&settings, &driver).await;
     tracing::info!(version, "the agent watches");
 
     if once {
@@ -148,6 +151,7 @@ async fn live(
         looking.abort();
         trimming.abort();
     }
+    drop(watching);
     serving.abort();
     acting.abort();
     plugins.stop().await;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 23] = [
     "run",
     "wait",
     "status",
@@ -13,6 +13,8 @@ const COMMANDS: [&str; 21] = [
     "logs",
     "stop",
     "resume",
+    "pause",
+    "unpause",
     "remove",
     "beat",
     "fence",

@@ -16,6 +16,7 @@ use super::model::{
 use super::nearest::nearest;
 use super::policy::{check_variable, contradictions, interval_for};
 use super::read::{Places, Reading, read};
+use super::watched::{CheckTable, Fault, ProcessTable};
 use super::{Problem, SettingsError};
 
 /// The plugins inside the binary, by the kind that each is.
@@ -69,6 +70,8 @@ impl Check<'_> {
             rules,
             strategies,
             jobs: BTreeMap::new(),
+            checks: BTreeMap::new(),
+            processes: BTreeMap::new(),
             warnings: Vec::new(),
         };
         self.refuse_doubles(&settings);
@@ -82,8 +85,58 @@ impl Check<'_> {
                 Err(error) => self.refuse(&key, error.to_string(), None),
             }
         }
+        self.watched(document.check, document.process, &mut settings);
         settings.warnings = std::mem::take(&mut self.warnings);
         settings
+    }
+
+    fn watched(
+        &mut self,
+        checks: BTreeMap<String, CheckTable>,
+        processes: BTreeMap<String, ProcessTable>,
+        settings: &mut Settings,
+    ) {
+        let base = self.base;
+        for (name, table) in checks {
+            if let Some((name, check)) = self.subject("check", &name, settings, || table.decide()) {
+                settings.checks.insert(name, check);
+            }
+        }
+        for (name, table) in processes {
+            if let Some((name, process)) = self.subject("process", &name, settings, || table.decide(base)) {
+                settings.processes.insert(name, process);
+            }
+        }
+    }
+
+    /// One subject that is only watched, under a name that no other has.
+    fn subject<T>(
+        &mut self,
+        kind: &str,
+        name: &str,
+        settings: &Settings,
+        decide: impl FnOnce() -> Result<T, Fault>,
+    ) -> Option<(SubjectName, T)> {
+        let key = format!("{kind}.{name}");
+        let name = match name.parse::<SubjectName>() {
+            Ok(name) => name,
+            Err(error) => {
+                self.refuse(&key, error.to_string(), None);
+                return None;
+            }
+        };
+        let is_taken = settings.jobs.contains_key(&name) || settings.checks.contains_key(&name);
+        if is_taken {
+            self.refuse(&key, "another subject has this name", Some("subjects of all kinds share their names".to_owned()));
+            return None;
+        }
+        match decide() {
+            Ok(decided) => Some((name, decided)),
+            Err((below, why, hint)) => {
+                self.refuse(format!("{key}.{below}").trim_end_matches('.'), why, hint);
+                None
+            }
+        }
     }
 
     fn agent(&mut self, table: AgentTable) -> AgentSettings {

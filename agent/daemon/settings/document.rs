@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{EntryKind, PluginSource, StartMode};
 use super::text::{Size, Text};
+use super::watched::{CheckTable, ProcessTable};
 
 /// The config of latido. What is not said is taken from the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +31,12 @@ pub(super) struct Document {
     /// Jobs that the agent knows from the config, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) job: BTreeMap<String, JobTable>,
+    /// Checks, dead man's switches that something signals on a schedule, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) check: BTreeMap<String, CheckTable>,
+    /// Processes that are watched from outside, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) process: BTreeMap<String, ProcessTable>,
 }
 
 /// `[agent]`

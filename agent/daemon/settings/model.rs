@@ -9,6 +9,7 @@ use latido_protocol::files::{Backoff, Beats, LogLimits, Orphans, Resume, ResumeO
 use latido_protocol::{Limit, Span, SubjectName};
 
 use super::Problem;
+use super::watched::{ConfiguredCheck, ConfiguredProcess};
 
 /// The settings in force.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,10 @@ pub struct Settings {
     pub strategies: Vec<PluginSettings>,
     /// jobs of the config
     pub jobs: BTreeMap<SubjectName, ConfiguredJob>,
+    /// checks of the config
+    pub checks: BTreeMap<SubjectName, ConfiguredCheck>,
+    /// watched processes of the config
+    pub processes: BTreeMap<SubjectName, ConfiguredProcess>,
     /// what is allowed, and worth a second look
     pub warnings: Vec<Problem>,
 }
@@ -287,6 +292,8 @@ impl Default for Settings {
             rules: vec![PluginSettings::builtin("liveness", "liveness")],
             strategies: vec![PluginSettings::builtin(DEFAULT_STRATEGY, "script")],
             jobs: BTreeMap::new(),
+            checks: BTreeMap::new(),
+            processes: BTreeMap::new(),
             warnings: Vec::new(),
         }
     }

@@ -44,6 +44,8 @@ impl Settings {
             rule: Some(self.rules.iter().map(plugin_table).collect()),
             strategy: Some(self.strategies.iter().map(plugin_table).collect()),
             job: self.jobs.iter().map(|(name, job)| (name.to_string(), job_table(job))).collect(),
+            check: self.checks.iter().map(|(name, check)| (name.to_string(), check.table())).collect(),
+            process: self.processes.iter().map(|(name, process)| (name.to_string(), process.table())).collect(),
         }
     }
 }

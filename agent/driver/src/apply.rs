@@ -5,6 +5,7 @@ use std::time::Duration;
 use latido_policy::{self as policy, Event, Moment, SubjectId};
 use latido_protocol::files::{End, Start, Status, Wanted};
 use latido_protocol::journal::Body;
+use latido_protocol::status::SubjectKind;
 use latido_protocol::{Class, Span, SubjectName, WallTime};
 use latido_store::Store;
 
@@ -55,6 +56,7 @@ impl<S: Store> Driver<S> {
             Fact::RuleAnswered { rule, subjects, findings } => {
                 self.alerts.apply(&rule, &subjects, findings, wall, &mut self.pending);
             }
+            Fact::Watched(fact) => self.apply_watched(fact, now, wall),
             Fact::Noted { what, detail } => {
                 self.pending.entries.push(record::entry(wall, &record::noted(&what, detail)));
             }
@@ -77,6 +79,10 @@ impl<S: Store> Driver<S> {
     fn job_found(&mut self, found: FoundJob, now: Moment, wall: WallTime) {
         let name = found.job.name.clone();
         if let Some(id) = self.book.id(&name) {
+            if self.book.watched(id).is_some() {
+                tracing::warn!(job = %name, "the config gives the name of this job to another subject; it is not judged");
+                return;
+            }
             let same = self.book.latest(id).is_some_and(|latest| latest.job.created_at == found.job.created_at);
             if same {
                 self.job_found_again(&name, found, now, wall);
@@ -85,7 +91,7 @@ impl<S: Store> Driver<S> {
             // Removed and made anew while nobody looked.
             self.job_removed(&name, now, wall);
         }
-        let stored = self.stored.remove(&name);
+        let stored = self.stored.remove(&name).filter(|stored| stored.kind == translate::kind(SubjectKind::Job));
         let mut latest = Latest::new(found.job.clone(), found.wanted.clone());
         let mut pickups = found.pickups;
         let recorded = stored.as_ref().and_then(|stored| stored.recorded);
@@ -177,12 +183,12 @@ impl<S: Store> Driver<S> {
     }
 
     fn job_removed(&mut self, name: &SubjectName, now: Moment, wall: WallTime) {
-        if let Some(id) = self.book.remove(name) {
+        if let Some(id) = self.book.remove_job(name) {
             self.policy.handle_event(Event::JobRemoved { subject: id }, now);
             self.alerts.forget(name, wall, &mut self.pending);
             self.pending.subjects.retain(|row| row.name != name.as_str());
             self.pending.removed.push(record::text(name));
-            self.pending.entries.push(record::entry(wall, &record::removed(name)));
+            self.pending.entries.push(record::entry(wall, &record::removed("job", name)));
         }
     }
 

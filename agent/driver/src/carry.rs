@@ -1,8 +1,7 @@
 //! The policy's actions become rows, entries and orders with names. No choice is left here.
 
-use latido_policy::{Action, Attempt, Reason, SubjectId};
+use latido_policy::{Action, Attempt, CheckAction, ProcessAction, Reason, SubjectId};
 use latido_protocol::journal::Body;
-use latido_protocol::status::SubjectKind;
 use latido_protocol::{SubjectName, WallTime};
 use latido_store::{Store, SubjectRow};
 
@@ -17,7 +16,7 @@ impl<S: Store> Driver<S> {
                 let Some(name) = self.name(subject) else { return };
                 let body = Body::Transition {
                     subject: name,
-                    kind: SubjectKind::Job,
+                    kind: self.book.kind(subject),
                     attempt: attempt.number.0,
                     epoch: attempt.epoch.0,
                     previous: translate::verdict(previous),
@@ -75,6 +74,17 @@ impl<S: Store> Driver<S> {
                     command,
                 });
             }
+            Action::Check(CheckAction::RecordUnended { subject, run: _, open_for }) => {
+                let Some(name) = self.name(subject) else { return };
+                let detail = format!("check {name}: a run of {:.0} s never told its end", open_for.as_secs_f64());
+                self.pending.entries.push(record::entry(wall, &record::noted("run-unended", detail)));
+            }
+            Action::Process(ProcessAction::RecordReplaced { subject, previous, current }) => {
+                let Some(name) = self.name(subject) else { return };
+                let detail = format!("process {name}: pid {} took the place of pid {}", current.pid, previous.pid);
+                self.pending.entries.push(record::entry(wall, &record::noted("process-replaced", detail)));
+                self.touch(subject);
+            }
             Action::RecordGap { length } => {
                 let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());
                 self.pending.entries.push(record::entry(wall, &record::noted("gap", detail)));
@@ -83,7 +93,7 @@ impl<S: Store> Driver<S> {
     }
 
     fn name(&self, subject: SubjectId) -> Option<SubjectName> {
-        self.book.latest(subject).map(|latest| latest.job.name.clone())
+        self.book.name(subject).cloned()
     }
 
     fn order(&mut self, subject: SubjectId, attempt: Attempt, order: impl FnOnce(AttemptName) -> Order) {
@@ -105,9 +115,19 @@ impl<S: Store> Driver<S> {
 
     /// Puts the subject's row into what is written next; the newest row of a name wins.
     pub(crate) fn touch(&mut self, subject: SubjectId) {
-        let (Some(view), Some(latest)) = (self.policy.subject(subject), self.book.latest(subject)) else { return };
+        let row = match self.book.watched(subject) {
+            Some(watched) => self.watched_row(subject, watched),
+            None => self.job_row(subject),
+        };
+        let Some(row) = row else { return };
+        self.pending.subjects.retain(|other| other.name != row.name);
+        self.pending.subjects.push(row);
+    }
+
+    fn job_row(&self, subject: SubjectId) -> Option<SubjectRow> {
+        let (view, latest) = (self.policy.subject(subject)?, self.book.latest(subject)?);
         let state = RowState { journaled_start: latest.journaled_start, journaled_end: latest.journaled_end };
-        let row = SubjectRow {
+        Some(SubjectRow {
             name: record::text(&latest.job.name),
             kind: "job".to_owned(),
             verdict: translate::verdict(view.verdict).to_string(),
@@ -121,8 +141,6 @@ impl<S: Store> Driver<S> {
             sequence: latest.status.as_ref().map_or(0, |status| status.sequence),
             state: serde_json::to_string(&state).unwrap_or_default(),
             deadline_ms: None,
-        };
-        self.pending.subjects.retain(|other| other.name != row.name);
-        self.pending.subjects.push(row);
+        })
     }
 }

@@ -12,11 +12,20 @@ impl<S: Store> Driver<S> {
     /// The status of all subjects, or of those named; unknown names are left out.
     pub fn subjects(&self, named: &[SubjectName]) -> Vec<SubjectStatus> {
         let now = self.listening.now();
-        self.book
+        let is_asked = |name: &SubjectName| named.is_empty() || named.contains(name);
+        let jobs = self
+            .book
             .iter()
-            .filter(|(name, _, _)| named.is_empty() || named.contains(name))
-            .filter_map(|(_, id, latest)| self.policy.subject(id).map(|view| self.subject_status(&view, latest, now)))
-            .collect()
+            .filter(|(name, _, _)| is_asked(name))
+            .filter_map(|(_, id, latest)| self.policy.subject(id).map(|view| self.subject_status(&view, latest, now)));
+        let watched = self
+            .book
+            .all_watched()
+            .filter(|(_, watched)| is_asked(&watched.name))
+            .filter_map(|(id, watched)| self.watched_status(id, watched, now));
+        let mut subjects: Vec<SubjectStatus> = jobs.chain(watched).collect();
+        subjects.sort_by(|one, other| one.name.cmp(&other.name));
+        subjects
     }
 
     fn subject_status(&self, view: &SubjectView, latest: &Latest, now: Moment) -> SubjectStatus {

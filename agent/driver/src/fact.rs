@@ -102,6 +102,8 @@ pub enum Fact {
         /// what holds
         findings: Vec<Finding>,
     },
+    /// Something about a subject that is only watched.
+    Watched(crate::watched::WatchFact),
     /// The agent about itself, for the journal.
     Noted {
         /// `started`, `plugin-fault`, `sink-loss` …

@@ -11,12 +11,16 @@
 mod alerts;
 mod apply;
 mod book;
+mod calendar;
 mod carry;
 mod document;
 mod fact;
 mod listening;
+mod memory;
 mod record;
+mod schedule;
 mod translate;
+mod watched;
 
 use std::time::Duration;
 
@@ -27,10 +31,13 @@ use latido_store::{Batch, Store, StoreError};
 pub use book::Latest;
 pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, Order};
 pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
+pub use schedule::{Schedule, ScheduleError};
 pub use translate::{class, heard, lease, settings, verdict};
+pub use watched::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
 
 use alerts::Alerts;
 use book::Book;
+use calendar::Calendar;
 use record::RowState;
 
 /// Entries that wait in memory while the store is away. Beyond it sampled beats are dropped first and everything
@@ -59,6 +66,9 @@ pub struct Driver<S> {
     book: Book,
     alerts: Alerts,
     listening: Listening,
+    calendar: Calendar,
+    /// when the listening time of checks was last written down
+    checks_saved_at: Option<Moment>,
     history_every: Duration,
     pending: Batch,
     orders: Vec<Order>,
@@ -69,6 +79,9 @@ pub struct Driver<S> {
 
 /// What the store remembered of a subject from before the agent's start.
 struct StoredRow {
+    kind: String,
+    /// the rest, as its kind keeps it
+    text: String,
     state: RowState,
     pickups: u32,
     recorded: Option<latido_policy::Recorded>,
@@ -87,7 +100,7 @@ impl<S: Store> Driver<S> {
                 let name = row.name.parse().ok()?;
                 let state = serde_json::from_str(&row.state).unwrap_or_default();
                 let recorded = translate::recorded(&row.verdict, &row.phase);
-                Some((name, StoredRow { state, pickups: row.pickups, recorded }))
+                Some((name, StoredRow { kind: row.kind, text: row.state, state, pickups: row.pickups, recorded }))
             })
             .collect();
         Ok(Self {
@@ -97,6 +110,8 @@ impl<S: Store> Driver<S> {
             store,
             book: Book::default(),
             listening: Listening::default(),
+            calendar: Calendar::default(),
+            checks_saved_at: None,
             history_every,
             pending: Batch::default(),
             orders: Vec::new(),
@@ -116,10 +131,12 @@ impl<S: Store> Driver<S> {
         for fact in facts {
             self.apply(fact, now, reading.wall);
         }
+        self.tell_calendar(now, reading.wall, gap);
         self.policy.handle_timeout(now);
         while let Some(action) = self.policy.poll_action() {
             self.carry(action, reading.wall);
         }
+        self.save_checks(now);
         let store_error = self.commit().err();
         let orders = if store_error.is_none() { std::mem::take(&mut self.orders) } else { Vec::new() };
         let next = self.policy.poll_timeout();
@@ -144,11 +161,11 @@ impl<S: Store> Driver<S> {
 
     /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery.
     pub fn forget_absent(&mut self, wall: latido_protocol::WallTime) {
-        for name in std::mem::take(&mut self.stored).into_keys() {
+        for (name, stored) in std::mem::take(&mut self.stored) {
             if self.book.id(&name).is_none() {
                 self.alerts.forget(&name, wall, &mut self.pending);
                 self.pending.removed.push(record::text(&name));
-                self.pending.entries.push(record::entry(wall, &record::removed(&name)));
+                self.pending.entries.push(record::entry(wall, &record::removed(&stored.kind, &name)));
             }
         }
     }
@@ -158,7 +175,7 @@ impl<S: Store> Driver<S> {
         self.book.id(job).and_then(|id| self.book.latest(id))
     }
 
-    /// All subjects' names.
+    /// All jobs' names.
     pub fn names(&self) -> Vec<SubjectName> {
         self.book.iter().map(|(name, _, _)| name.clone()).collect()
     }

@@ -66,9 +66,9 @@ pub(crate) fn noted(what: &str, detail: String) -> Body {
     Body::Agent { what: what.to_owned(), detail }
 }
 
-/// A job's folder is gone: whatever was said of it before, it is watched no more.
-pub(crate) fn removed(name: &SubjectName) -> Body {
-    noted("removed", format!("job {name} was removed"))
+/// A subject is gone, with its folder or from the config: whatever was said of it before, it is watched no more.
+pub(crate) fn removed(kind: &str, name: &SubjectName) -> Body {
+    noted("removed", format!("{kind} {name} was removed"))
 }
 
 /// Text of a name, for rows.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use latido_policy as policy;
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{Beats, End, Identity, JobSettings, Orphans, ResumeOn, Start, Status, Want, Wanted};
-use latido_protocol::status::{Phase, Verdict};
+use latido_protocol::status::{Phase, SubjectKind, Verdict};
 use latido_protocol::{Class, Progress, WallTime};
 
 use crate::fact::AttemptName;
@@ -181,6 +181,16 @@ pub(crate) fn phase(phase: policy::Phase) -> Phase {
         policy::Phase::Stuck => Phase::Stuck,
         policy::Phase::Paused => Phase::Paused,
         policy::Phase::Ended => Phase::Ended,
+    }
+}
+
+/// A kind in a word, for rows.
+pub(crate) fn kind(kind: SubjectKind) -> &'static str {
+    match kind {
+        SubjectKind::Job => "job",
+        SubjectKind::Worker => "worker",
+        SubjectKind::Check => "check",
+        SubjectKind::Process => "process",
     }
 }
 

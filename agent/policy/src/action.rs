@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{Attempt, Phase, ProcessId, Reason, SubjectId, Verdict};
+use crate::{Attempt, CheckAction, Phase, ProcessAction, ProcessId, Reason, SubjectId, Verdict};
 
 /// Something to do, so exact that no choice is left. Each may be carried out twice: it carries the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,10 @@ pub enum Action {
         /// why
         because: Reason,
     },
+    /// Something about a check.
+    Check(CheckAction),
+    /// Something about a watched process.
+    Process(ProcessAction),
     /// Write into the journal that the agent could not hear.
     RecordGap {
         /// how long

@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use crate::{Attempt, Class, Fingerprint, JobSettings, Phase, ProcessId, SubjectId, Verdict, Want};
+use crate::{
+    Attempt, CheckEvent, Class, Fingerprint, JobSettings, Phase, ProcessEvent, ProcessId, SubjectId, Verdict, Want,
+};
 
 /// Something that has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +103,10 @@ pub enum Event {
         /// its attempt
         attempt: Attempt,
     },
+    /// Something about a check.
+    Check(CheckEvent),
+    /// Something about a watched process.
+    Process(ProcessEvent),
     /// The agent could not hear for this long; `now` has already been cut by it.
     GapFound {
         /// how long, on the clock that counts everything

@@ -8,17 +8,23 @@ extern crate alloc;
 
 mod action;
 mod backoff;
+mod check;
 mod deadlines;
 mod event;
 mod job;
 mod model;
 mod moment;
 mod policy;
+mod process;
 mod reason;
+mod run;
+mod sighting;
+mod signal;
 mod state;
 mod transitions;
 mod verdict;
 mod view;
+mod watched;
 
 pub use action::Action;
 pub use event::{Ending, Event, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded};
@@ -29,5 +35,13 @@ pub use model::{
 pub use moment::Moment;
 pub use policy::Policy;
 pub use reason::{Reason, StopReason};
+pub use run::{OPEN_RUNS_MAX, OpenRun, Runs};
+pub use sighting::{
+    Absence, Exit, Naming, ProcessAction, ProcessEvent, ProcessFound, ProcessReason, ProcessSettings, Sighting,
+};
+pub use signal::{
+    CheckAction, CheckEvent, CheckFound, CheckMemory, CheckReason, CheckSchedule, CheckSettings, Expectation, LastRun,
+    Signal,
+};
 pub use verdict::{Existence, Facts, Judgement, judge, next_change};
 pub use view::{NextStep, SubjectView};

@@ -4,13 +4,15 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use crate::deadlines::Deadlines;
 use crate::job::{Input, Job, Outbox};
-use crate::{Action, Event, Moment, SubjectId, SubjectView};
+use crate::watched::{Subject, Watched};
+use crate::{Action, CheckMemory, Event, Moment, ProcessId, SubjectId, SubjectView};
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
 #[derive(Debug)]
 pub struct Policy {
     jobs: BTreeMap<SubjectId, Entry>,
     deadlines: Deadlines,
+    watched: Watched,
     /// Bounded by its caller, who takes everything out after each call: one event gives out a handful.
     actions: VecDeque<Action>,
     outbox: Outbox,
@@ -37,6 +39,7 @@ impl Policy {
         Self {
             jobs: BTreeMap::new(),
             deadlines: Deadlines::default(),
+            watched: Watched::default(),
             actions: VecDeque::new(),
             outbox: Outbox::default(),
             now: Moment::ORIGIN,
@@ -74,8 +77,11 @@ impl Policy {
                 self.tell(subject, Input::Answered { attempt, proposal }, now);
             }
             Event::LookFailed { subject, attempt } => self.tell(subject, Input::LookFailed { attempt }, now),
+            Event::Check(event) => self.watched.handle_check(event, now, &mut self.outbox),
+            Event::Process(event) => self.watched.handle_process(event, now, &mut self.outbox),
             Event::GapFound { length } => self.actions.push_back(Action::RecordGap { length }),
         }
+        self.actions.extend(self.outbox.actions.drain(..));
     }
 
     /// Does what is due. Early or repeated calls do nothing.
@@ -87,12 +93,14 @@ impl Policy {
             }
             self.with(subject, now, |job, out| job.time_out(now, out));
         }
+        self.watched.handle_timeout(now, &mut self.outbox);
+        self.actions.extend(self.outbox.actions.drain(..));
     }
 
     /// Answers when to call [`handle_timeout`](Self::handle_timeout) next; `None` if nothing happens by itself.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        self.deadlines.first()
+        [self.deadlines.first(), self.watched.first_deadline()].into_iter().flatten().min()
     }
 
     /// Takes out the next action. They are to be carried out in this order.
@@ -103,12 +111,31 @@ impl Policy {
     /// Answers all that is known of one subject, as of the latest moment that was told.
     #[must_use]
     pub fn subject(&self, subject: SubjectId) -> Option<SubjectView> {
-        self.jobs.get(&subject).map(|entry| entry.job.view(self.now))
+        let job = self.jobs.get(&subject).map(|entry| entry.job.view(self.now));
+        job.or_else(|| self.watched.view(subject, self.now))
     }
 
-    /// Answers all that is known of every subject, in the order of their ids.
+    /// What a check has to remember over a restart of the agent; `None` for any other subject.
+    #[must_use]
+    pub fn check_memory(&self, subject: SubjectId) -> Option<CheckMemory> {
+        match self.watched.get(subject)? {
+            Subject::Check(check) => Some(check.memory()),
+            Subject::Process(_) => None,
+        }
+    }
+
+    /// The process that was seen last of a watched process; `None` before the first, and for any other subject.
+    #[must_use]
+    pub fn process_seen(&self, subject: SubjectId) -> Option<ProcessId> {
+        match self.watched.get(subject)? {
+            Subject::Process(process) => process.seen(),
+            Subject::Check(_) => None,
+        }
+    }
+
+    /// Answers all that is known of every subject: the jobs in the order of their ids, then what is only watched.
     pub fn subjects(&self) -> impl Iterator<Item = SubjectView> + '_ {
-        self.jobs.values().map(|entry| entry.job.view(self.now))
+        self.jobs.values().map(|entry| entry.job.view(self.now)).chain(self.watched.views(self.now))
     }
 
     /// How many events were refused because they came late, twice or with an old epoch. It grows in ordinary life.

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::{AttemptNumber, Class, Epoch};
+use crate::{AttemptNumber, CheckReason, Class, Epoch, ProcessReason};
 
 /// Why. One variant for each cause, with the facts it came from; `Display` gives one line for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,6 +195,12 @@ pub enum Reason {
     },
     /// its files cannot be read
     LaunchUnreadable,
+    /// it is watched and judged
+    Watched,
+    /// why a check has its verdict
+    Check(CheckReason),
+    /// why a watched process has its verdict
+    Process(ProcessReason),
     /// somebody asked that it is not judged until an end
     Paused {
         /// how long; `None` is until it is told otherwise
@@ -265,6 +271,9 @@ impl Reason {
             | Self::LaunchNotWanted
             | Self::LaunchFailed { .. }
             | Self::LaunchUnreadable
+            | Self::Watched
+            | Self::Check(_)
+            | Self::Process(_)
             | Self::Paused { .. } => None,
         }
     }
@@ -359,6 +368,9 @@ impl fmt::Display for Reason {
                 write!(f, "its launch failed for reasons of the host, {}", Times(refusals))
             }
             Self::LaunchUnreadable => f.write_str("its files cannot be read"),
+            Self::Watched => f.write_str("it is watched"),
+            Self::Check(because) => because.fmt(f),
+            Self::Process(because) => because.fmt(f),
             Self::Paused { length: Some(length) } => write!(f, "it is not judged for {}", Span(length)),
             Self::Paused { length: None } => f.write_str("it is not judged until it is unpaused"),
         }
@@ -366,7 +378,7 @@ impl fmt::Display for Reason {
 }
 
 /// A duration in seconds as people read it: `180s`, `0.25s`.
-struct Span(Duration);
+pub(crate) struct Span(pub(crate) Duration);
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

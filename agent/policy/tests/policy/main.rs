@@ -1,9 +1,13 @@
 //! The policy as its caller sees it: events in, actions out, and a clock that only the test moves.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions it calls")]
 
+mod checks;
 mod field_cases;
 mod harness;
 mod jobs;
 mod leases;
+mod processes;
 mod properties;
 mod table;
+mod watch;
+mod watch_tables;

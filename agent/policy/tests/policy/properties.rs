@@ -217,6 +217,8 @@ proptest! {
                 | Event::OrphanEnded { .. }
                 | Event::StrategyAnswered { .. }
                 | Event::LookFailed { .. }
+                | Event::Check(_)
+                | Event::Process(_)
                 | Event::GapFound { .. } => {}
             }
             policy.handle_event(event, now);
@@ -332,6 +334,7 @@ impl World {
         for action in drain(&mut self.policy) {
             match action {
                 Action::RecordVerdict { .. } | Action::RecordPhase { .. } | Action::RecordGap { .. } => {}
+                Action::Check(_) | Action::Process(_) => unreachable!("a job gives out neither"),
                 Action::Launch { .. } => {
                     assert_eq!(self.real, Real::Nothing, "a launch beside what lives or is not recorded");
                     self.orders.push(action);
@@ -412,7 +415,9 @@ impl World {
             | Action::RecordLost { .. }
             | Action::RecordVerdict { .. }
             | Action::RecordPhase { .. }
-            | Action::RecordGap { .. } => {}
+            | Action::RecordGap { .. }
+            | Action::Check(_)
+            | Action::Process(_) => {}
         }
     }
 
