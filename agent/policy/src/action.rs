@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{Attempt, Phase, ProcessId, Reason, SubjectId, Verdict};
+use crate::{Attempt, BlackoutChange, Phase, ProcessId, Reason, SubjectId, Verdict};
 
 /// Something to do, so exact that no choice is left. Each may be carried out twice: it carries the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,5 +89,10 @@ pub enum Action {
     RecordGap {
         /// how long
         length: Duration,
+    },
+    /// Write into the journal that the agent doubts itself, or does no more, and raise or end the one alert about that.
+    RecordBlackout {
+        /// what changed
+        change: BlackoutChange,
     },
 }
