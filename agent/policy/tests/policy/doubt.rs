@@ -31,10 +31,7 @@ fn ended(actions: &[Action]) -> usize {
 }
 
 fn blackouts(actions: &[Action]) -> Vec<BlackoutChange> {
-    let change = |action: &Action| match action {
-        Action::RecordBlackout { change } => Some(*change),
-        _ => None,
-    };
+    let change = |action: &Action| if let Action::RecordBlackout { change } = action { Some(*change) } else { None };
     actions.iter().filter_map(change).collect()
 }
 

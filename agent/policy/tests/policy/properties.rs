@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use latido_policy::{
     Action, Attempt, BeatSource, BlackoutSettings, Budget, Class, Ending, Epoch, Event, Excuse, Fingerprint, Found,
     FoundAttempt, FoundState, Heard, JobSettings, LaunchFailure, Lease, Life, Limit, Moment, Orphans, Pacing, Phase,
-    Policy, Proposal, ResumeOn, ResumePolicy, SlotId, SlotSet, Spent, SubjectId, Verdict, Want,
+    Policy, Proposal, Reason, ResumeOn, ResumePolicy, SlotId, SlotSet, Spent, SubjectId, Verdict, Want,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -298,6 +298,65 @@ proptest! {
                     let before = epochs.insert(subject, attempt.epoch);
                     prop_assert!(before.is_none_or(|before| attempt.epoch > before), "an epoch fell after {event:?}");
                     prop_assert!(!stopped.get(&subject).copied().unwrap_or(false), "launched after a stop: {event:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Whose event it is that may bring back what has ended: somebody asks for it, or an attempt of it that nobody told of.
+fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
+    match event {
+        Event::JobAdded { subject: of, .. }
+        | Event::JobRemoved { subject: of }
+        | Event::AttemptStarted { subject: of, .. }
+        | Event::AttemptEnded { subject: of, .. }
+        | Event::WantChanged { subject: of, want: Want::Resume } => *of == subject,
+        Event::WantChanged { .. }
+        | Event::LaunchRefused { .. }
+        | Event::Heard { .. }
+        | Event::SupervisorGone { .. }
+        | Event::OrphanEnded { .. }
+        | Event::StrategyAnswered { .. }
+        | Event::LookFailed { .. }
+        | Event::GapFound { .. }
+        | Event::StoreFailed
+        | Event::StoreRecovered
+        | Event::Configured { .. }
+        | Event::SlotConfigured { .. } => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
+
+    /// What has ended stays so, and no row of what runs says less than why: whoever is stale and runs on is told of with
+    /// the silence, and runs on because nobody asked for more.
+    #[test]
+    fn what_has_ended_is_final_and_whoever_is_stale_is_ended_or_explained(
+        story in vec((any_event(), any_span()), 1..60),
+    ) {
+        let mut policy = Policy::new();
+        let mut now = Moment::ORIGIN.after(seconds(1));
+        let mut settings: BTreeMap<SubjectId, JobSettings> = BTreeMap::new();
+        for (event, span) in story {
+            let before: BTreeMap<_, _> = policy.subjects().map(|view| (view.subject, view)).collect();
+            if let Event::JobAdded { subject, settings: added, .. } = event {
+                settings.insert(subject, added);
+            }
+            policy.handle_event(event, now);
+            now = now.after(span);
+            policy.handle_timeout(now);
+            drain(&mut policy);
+            for view in policy.subjects() {
+                let was = before.get(&view.subject).filter(|_| !may_bring_back(&event, view.subject));
+                if let Some(was) = was.filter(|was| was.phase == Phase::Ended) {
+                    prop_assert_eq!((view.phase, view.attempt), (was.phase, was.attempt), "after {:?}", event);
+                }
+                if view.verdict == Verdict::Stale && view.phase == Phase::Running {
+                    let is_explained = matches!(view.because, Reason::LeaseRanOut { silence, ttl } if silence >= ttl);
+                    prop_assert!(is_explained, "{view:?} after {event:?}");
+                    prop_assert!(!settings[&view.subject].resume.on.stale, "{view:?} runs on after {event:?}");
                 }
             }
         }

@@ -28,10 +28,7 @@ fn pace(bench: &mut Bench, at_once: u32, every: u64) {
 
 /// The subjects whose launch is ordered, in order.
 fn launched(actions: &[Action]) -> Vec<u32> {
-    let launched = |action: &Action| match action {
-        Action::Launch { subject, .. } => Some(subject.0),
-        _ => None,
-    };
+    let launched = |action: &Action| if let Action::Launch { subject, .. } = action { Some(subject.0) } else { None };
     actions.iter().filter_map(launched).collect()
 }
 
@@ -61,7 +58,7 @@ fn phase(bench: &Bench, number: u32) -> Phase {
 }
 
 fn place(bench: &Bench, number: u32) -> Option<u32> {
-    bench.policy.subject(SubjectId(number)).unwrap().place
+    bench.policy.subject(SubjectId(number)).and_then(|view| view.place)
 }
 
 /// One slot, held by job 0; jobs 1 to 3 wait for it in this order.
