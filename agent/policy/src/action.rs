@@ -64,6 +64,8 @@ pub enum Action {
         supervisor: ProcessId,
         /// between SIGTERM and SIGKILL
         grace: Duration,
+        /// own beats that had been heard when this was decided: for want of beats it is ended only if none came since
+        beats: u64,
         /// why; decides the class of the ending
         because: Reason,
     },

@@ -17,39 +17,14 @@ pub(crate) enum Input {
     RunWanted,
     StopWanted,
     ResumeWanted,
-    /// It is its turn to start.
-    Admitted,
-    Started {
-        attempt: Attempt,
-        supervisor: ProcessId,
-    },
-    Refused {
-        attempt: Attempt,
-        failure: LaunchFailure,
-    },
-    Heard {
-        attempt: Attempt,
-        heard: Heard,
-    },
-    SupervisorGone {
-        attempt: Attempt,
-        process: Life,
-    },
-    Ended {
-        attempt: Attempt,
-        ending: Ending,
-    },
-    OrphanEnded {
-        attempt: Attempt,
-        survivors: u32,
-    },
-    Answered {
-        attempt: Attempt,
-        proposal: Proposal,
-    },
-    LookFailed {
-        attempt: Attempt,
-    },
+    Started { attempt: Attempt, supervisor: ProcessId },
+    Refused { attempt: Attempt, failure: LaunchFailure },
+    Heard { attempt: Attempt, heard: Heard },
+    SupervisorGone { attempt: Attempt, process: Life },
+    Ended { attempt: Attempt, ending: Ending },
+    OrphanEnded { attempt: Attempt, survivors: u32 },
+    Answered { attempt: Attempt, proposal: Proposal },
+    LookFailed { attempt: Attempt },
     TimedOut,
 }
 
@@ -395,7 +370,7 @@ impl Job {
     fn sort(&mut self, input: Input, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
         use Input as I;
         let aim = match input {
-            I::RunWanted | I::StopWanted | I::ResumeWanted | I::Admitted | I::TimedOut => Aim::Current,
+            I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut => Aim::Current,
             I::Started { attempt, .. }
             | I::Refused { attempt, .. }
             | I::Heard { attempt, .. }
@@ -413,10 +388,7 @@ impl Job {
             (Aim::Refused | Aim::Newer, I::Ended { attempt, ending }) => {
                 self.take_over(attempt, ending, now, commands, out);
             }
-            (
-                Aim::Newer,
-                I::RunWanted | I::StopWanted | I::ResumeWanted | I::Admitted | I::TimedOut | I::Heard { .. },
-            )
+            (Aim::Newer, I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut | I::Heard { .. })
             | (Aim::Newer, I::Refused { .. } | I::SupervisorGone { .. } | I::OrphanEnded { .. })
             | (Aim::Newer, I::Answered { .. } | I::LookFailed { .. }) => out.unexpected(),
             (Aim::Older | Aim::Refused, _) => out.refuse(),
@@ -428,10 +400,9 @@ impl Job {
         use Input as I;
         use State as S;
         match (self.state, input) {
-            // What is wanted. It is noted already; what runs is ended by `settle`, what ends comes back by itself.
-            (S::Pending, I::RunWanted | I::ResumeWanted) => {
-                self.launch(Past::NONE, Reason::FirstAttempt);
-            }
+            // What is wanted. It is noted already; `settle` ends what runs and starts whose turn it is, and what ends
+            // comes back by itself.
+            (S::Pending, I::RunWanted | I::ResumeWanted) => self.launch(Past::NONE, Reason::FirstAttempt),
             (S::Pending, I::StopWanted) => self.turn(S::Ended(Past::NONE), Reason::Commanded),
             (
                 S::Queued { past, .. }
@@ -441,18 +412,12 @@ impl Job {
                 | S::Stuck(past),
                 I::StopWanted,
             ) => self.turn(S::Ended(past), Reason::Commanded),
-            (S::Queued { because: Reason::ResumedByHand | Reason::FirstAttempt, .. }, I::ResumeWanted) => {
-                self.goal = Goal::Run;
-            }
             (
                 S::Queued { past, .. } | S::BackingOff { past, .. } | S::Held(past) | S::Stuck(past) | S::Ended(past),
                 I::ResumeWanted,
-            ) => {
-                self.resume_by_hand(past, now, commands);
-            }
+            ) => self.resume_by_hand(past, now, commands),
             (S::Launching { .. } | S::Running(_) | S::Asking { .. }, I::ResumeWanted) => self.goal = Goal::Run,
             (S::BackingOff { .. }, I::RunWanted | I::TimedOut) => self.go_on(now, commands),
-            (S::Queued { past, because }, I::Admitted) => self.start(past, because, now, commands),
             (S::Unproven(lost, doubt), I::RunWanted | I::StopWanted | I::ResumeWanted) => {
                 self.reconsider(lost, doubt, commands);
             }
@@ -526,13 +491,7 @@ impl Job {
             (S::Pending, I::Started { .. } | I::Refused { .. } | I::Heard { .. } | I::SupervisorGone { .. })
             | (S::Pending, I::Ended { .. } | I::OrphanEnded { .. } | I::Answered { .. } | I::LookFailed { .. })
             | (S::Launching { .. } | S::Running(_) | S::Draining { .. }, I::OrphanEnded { .. } | I::Answered { .. })
-            | (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Answered { .. })
-            | (
-                S::Pending | S::Launching { .. } | S::Running(_) | S::Draining { .. } | S::EndingOrphan(_),
-                I::Admitted,
-            )
-            | (S::RecordingLost(_) | S::Unproven(..) | S::BackingOff { .. } | S::Asking { .. }, I::Admitted)
-            | (S::Held(_) | S::Stuck(_) | S::Ended(_), I::Admitted) => out.unexpected(),
+            | (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Answered { .. }) => out.unexpected(),
         }
     }
 

@@ -54,6 +54,8 @@ impl Policy {
     /// Takes in one event. Telling it twice does no harm; what is over is refused and counted.
     pub fn handle_event(&mut self, event: Event, now: Moment) {
         self.now = self.now.max(now);
+        // Whose turn it is already goes before whoever comes by this event.
+        self.admit(now);
         match event {
             Event::JobAdded { subject, settings, found } => self.add(subject, settings, found, now),
             Event::JobRemoved { subject } => {
@@ -194,8 +196,8 @@ impl Policy {
 
     /// Lets those start whose turn it is.
     fn admit(&mut self, now: Moment) {
-        while let Some(subject) = self.outbox.queue.admit(now) {
-            self.tell(subject, Input::Admitted, now);
+        while let Some(subject) = self.outbox.queue.first_free(now) {
+            self.tell(subject, Input::TimedOut, now);
         }
     }
 

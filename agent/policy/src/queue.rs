@@ -16,7 +16,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Whether both wait for the same. Nobody passes another one that does.
+    /// Whether both wait for the same.
     fn meets(&self, other: &Self) -> bool {
         self.slots.shares(&other.slots) || self.is_paced && other.is_paced
     }
@@ -36,8 +36,7 @@ impl Queue {
     /// Lets a job start, or puts it at the end and answers what it waits for. Whoever waits keeps its place.
     pub(crate) fn enter(&mut self, request: Request, now: Moment) -> Result<(), Reason> {
         let place = self.tickets.get(&request.subject).copied().unwrap_or(self.next_ticket);
-        let passes_nobody = !self.waiting.range(..place).any(|(_, ahead)| ahead.meets(&request));
-        if passes_nobody && self.is_free(&request, now) {
+        if self.is_free(&request, place, now) {
             self.start(request, now);
             return Ok(());
         }
@@ -50,14 +49,10 @@ impl Queue {
         Err(awaits)
     }
 
-    /// Answers the first in line that may start, which then holds its slots. To be asked until nobody may.
-    pub(crate) fn admit(&mut self, now: Moment) -> Option<SubjectId> {
-        let request = self.waiting.iter().find_map(|(place, request)| {
-            let passes_somebody = self.waiting.range(..place).any(|(_, ahead)| ahead.slots.shares(&request.slots));
-            (!passes_somebody && self.is_free(request, now)).then_some(*request)
-        })?;
-        self.start(request, now);
-        Some(request.subject)
+    /// Answers the first in line that may start: it is let in when it enters again. To be asked until nobody may.
+    pub(crate) fn first_free(&self, now: Moment) -> Option<SubjectId> {
+        let is_free = |(place, request): &(&u64, &Request)| self.is_free(request, **place, now);
+        self.waiting.iter().find(is_free).map(|(_, request)| request.subject)
     }
 
     /// Takes a job out that does not want to start any more.
@@ -85,10 +80,12 @@ impl Queue {
         Some((ahead.saturating_add(1), turn))
     }
 
-    fn is_free(&self, request: &Request, now: Moment) -> bool {
-        self.slots.have_room(&request.slots) && (!request.is_paced || self.pace.ready_at() <= now)
+    /// Whether it may start from this place in line.
+    fn is_free(&self, request: &Request, place: u64, now: Moment) -> bool {
+        self.awaits(request, place) == Reason::PaceAwaited && (!request.is_paced || self.pace.ready_at() <= now)
     }
 
+    /// What it waits for at this place in line: nobody passes another one that waits for the same slot.
     fn awaits(&self, request: &Request, place: u64) -> Reason {
         let slot_is_awaited = self.waiting.range(..place).any(|(_, ahead)| ahead.slots.shares(&request.slots));
         if slot_is_awaited || !self.slots.have_room(&request.slots) { Reason::SlotAwaited } else { Reason::PaceAwaited }

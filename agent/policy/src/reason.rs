@@ -359,13 +359,7 @@ impl fmt::Display for Reason {
             }
             Self::ProgressStill { still, hung_after, idle } => {
                 write!(f, "no new progress for {}, and {} is allowed", Span(still), Span(hung_after))?;
-                match idle {
-                    None => Ok(()),
-                    Some(idle) if idle < hung_after => {
-                        write!(f, "; it is busy: output, CPU time or I/O grew {} ago", Span(idle))
-                    }
-                    Some(idle) => write!(f, "; nor has it done anything for {}", Span(idle)),
-                }
+                write!(f, "{}", Activity { idle, hung_after })
             }
             Self::Looping { repeated, looping_after } => {
                 write!(f, "{repeated} beats in a row said nothing new of its progress, and {looping_after} are allowed")
@@ -380,13 +374,7 @@ impl fmt::Display for Reason {
             Self::SupervisorGone => f.write_str("its supervisor is gone, and its processes live"),
             Self::ProvenGone => f.write_str("its supervisor and all its processes are gone, and it left no ending"),
             Self::CannotTell => f.write_str("a look at its processes failed, so nothing is known and nothing is done"),
-            Self::AttemptEnded { class } => match class {
-                Class::Completed => f.write_str("it completed"),
-                Class::Failed => f.write_str("it failed by its own fault"),
-                Class::Lost => f.write_str("it was lost: killed from outside, or its supervisor or host went away"),
-                Class::Stopped => f.write_str("it was stopped by order"),
-                Class::Limit => f.write_str("it reached a limit of its own"),
-            },
+            Self::AttemptEnded { class } => f.write_str(ending_words(class)),
             Self::AttemptRuns { number } => write!(f, "attempt {} runs", number.0),
             Self::StopSeen => f.write_str("its supervisor says that a stop has begun"),
             Self::Commanded => f.write_str("somebody ordered its stop"),
@@ -399,9 +387,7 @@ impl fmt::Display for Reason {
             Self::NoOutput { waited, first_output_within } => {
                 write!(f, "no output after {}, and the first has {}", Span(waited), Span(first_output_within))
             }
-            Self::BudgetUsedUp { counter, spent, budget } => {
-                write!(f, "all its attempts used up {spent} of {budget} {counter}")
-            }
+            Self::BudgetUsedUp { counter, spent, budget } => write!(f, "it used up {spent} of {budget} {counter}"),
             Self::Fenced { by } => write!(f, "its epoch was fenced off by epoch {}", by.0),
             Self::StartedElsewhere => f.write_str("somebody else is starting it"),
             Self::FirstAttempt => f.write_str("it is launched for the first time"),
@@ -423,11 +409,8 @@ impl fmt::Display for Reason {
                 write!(f, "it was lost {pickups} times, and is given up at {max_pickups}")
             }
             Self::IdenticalDeaths { deaths, ran_for } => {
-                write!(
-                    f,
-                    "identical quick deaths: {deaths} in a row without progress, the last after {}",
-                    Span(ran_for)
-                )
+                let last = Span(ran_for);
+                write!(f, "identical quick deaths: {deaths} in a row without progress, the last after {last}")
             }
             Self::OrphanHeld => f.write_str("its supervisor is gone, it lives, and its policy leaves that to a person"),
             Self::OrphanWhilePaused => {
@@ -448,6 +431,34 @@ impl fmt::Display for Reason {
             Self::LaunchUnreadable => f.write_str("its files cannot be read"),
             Self::Paused { length: Some(length) } => write!(f, "it is not judged for {}", Span(length)),
             Self::Paused { length: None } => f.write_str("it is not judged until it is unpaused"),
+        }
+    }
+}
+
+fn ending_words(class: Class) -> &'static str {
+    match class {
+        Class::Completed => "it completed",
+        Class::Failed => "it failed by its own fault",
+        Class::Lost => "it was lost: killed from outside, or its supervisor or host went away",
+        Class::Stopped => "it was stopped by order",
+        Class::Limit => "it reached a limit of its own",
+    }
+}
+
+/// What it does while its progress stands still, as far as somebody measures it.
+struct Activity {
+    idle: Option<Duration>,
+    hung_after: Duration,
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.idle {
+            None => Ok(()),
+            Some(idle) if idle < self.hung_after => {
+                write!(f, "; it is busy: output, CPU time or I/O grew {} ago", Span(idle))
+            }
+            Some(idle) => write!(f, "; nor has it done anything for {}", Span(idle)),
         }
     }
 }

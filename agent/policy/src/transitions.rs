@@ -130,10 +130,29 @@ impl Job {
             return out.refuse();
         }
         self.history.saw(heard.checkpoint);
-        if let State::Running(running) = self.state
-            && heard.stopping
-        {
-            self.turn(State::Draining { running, order: None }, Reason::StopSeen);
+        match self.state {
+            State::Running(running) if heard.stopping => {
+                self.turn(State::Draining { running, order: None }, Reason::StopSeen);
+            }
+            // It beat before the order reached its supervisor, which then does not carry it out.
+            State::Draining { running, order: Some(StopReason::Stale) }
+                if !heard.stopping && self.goal != Goal::Stop && self.end_because(&running, now).is_none() =>
+            {
+                self.turn(State::Running(running), Reason::AttemptRuns { number: running.attempt.number });
+            }
+            State::Running(_)
+            | State::Draining { .. }
+            | State::Pending
+            | State::Queued { .. }
+            | State::Launching { .. }
+            | State::EndingOrphan(_)
+            | State::RecordingLost(_)
+            | State::BackingOff { .. }
+            | State::Asking { .. }
+            | State::Held(_)
+            | State::Unproven(..)
+            | State::Stuck(_)
+            | State::Ended(_) => {}
         }
     }
 
@@ -251,6 +270,9 @@ impl Job {
     /// used up: another attempt would be ended at its first beat.
     pub(crate) fn resume_by_hand(&mut self, past: Past, now: Moment, commands: &mut Vec<Action>) {
         self.goal = Goal::Run;
+        if let State::Queued { because: Reason::ResumedByHand | Reason::FirstAttempt, .. } = self.state {
+            return;
+        }
         self.refusals = 0;
         self.history.resumed_by_hand();
         if let Some(because) = self.budget_used_up(Spent::default()) {
@@ -462,7 +484,8 @@ impl Job {
     }
 
     fn end_attempt(&self, running: &Running, because: Reason) -> Action {
-        let Running { attempt, supervisor, .. } = *running;
-        Action::EndAttempt { subject: self.subject, attempt, supervisor, grace: self.settings.grace, because }
+        let Running { attempt, supervisor, heard, .. } = *running;
+        let (subject, grace, beats) = (self.subject, self.settings.grace, heard.sequence);
+        Action::EndAttempt { subject, attempt, supervisor, grace, beats, because }
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use latido_policy::{
     Action, BeatSource, Class, Ending, Event, Fingerprint, Found, FoundState, Heard, JobSettings, LaunchFailure, Life,
-    Limit, Phase, Policy, Proposal, Reason, ResumeOn, SubjectId, Verdict, Want,
+    Limit, Phase, Policy, Proposal, Reason, ResumeOn, StopReason, SubjectId, Verdict, Want,
 };
 
 use crate::harness::{
@@ -216,6 +216,25 @@ fn c050_no_delay_starts_an_attempt_beside_a_live_one() {
     let passed = bench.pass(seconds(100_000));
     assert_eq!(launches(&passed), 0, "it is stale, and was told to end");
     assert_eq!(bench.phase(), Phase::Draining);
+}
+
+// Seed 002: the same condition again at the moment of the reap.
+#[test]
+fn whoever_beats_before_it_is_told_to_end_runs_on() {
+    let mut bench = Bench::running(eager());
+    bench.heard(attempt(1), beat(7, 5));
+    bench.policy.handle_timeout(bench.now.after(seconds(180)));
+    bench.now = bench.now.after(seconds(180));
+    let actions: Vec<_> = core::iter::from_fn(|| bench.policy.poll_action()).collect();
+    assert!(matches!(actions.last(), Some(Action::EndAttempt { beats: 7, .. })), "{actions:?}");
+    bench.heard(attempt(1), beat(8, 186));
+    assert_eq!((bench.phase(), bench.verdict()), (Phase::Running, Verdict::Alive), "the order is void");
+
+    bench.pass(seconds(180));
+    bench.heard(attempt(1), Heard { stopping: true, ..beat(9, 367) });
+    assert_eq!(bench.phase(), Phase::Draining, "the order came first");
+    let ended = Ending { order: Some(StopReason::Stale), ..ending(LOST) };
+    assert_eq!(acts(&bench.ended(attempt(1), ended)), [ask(attempt(1), RESUMED)]);
 }
 
 // riverqueue/river#1302
