@@ -238,6 +238,8 @@ impl Shown {
             still: None,
             running: None,
             heard: None,
+            place: None,
+            baseline: None,
             next,
             at,
         }

@@ -2,12 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions it calls")]
 
 mod checks;
+mod doubt;
 mod field_cases;
 mod harness;
 mod jobs;
 mod leases;
 mod processes;
+mod limits;
 mod properties;
+mod queue;
+mod quiet;
+mod restart;
 mod table;
 mod watch;
 mod watch_tables;
