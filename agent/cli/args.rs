@@ -8,15 +8,14 @@ use latido::settings::{parse_count_limit, parse_limit};
 use latido_protocol::{CountLimit, Limit, Progress, Span, SubjectName};
 
 mod values;
-
 use values::{BackoffArg, BeatsArg, ResumeOnArg, Variable, attempt_number, attempts_max};
 
 /// Launches and watches long-running work, and resumes what died, never two copies.
 ///
 /// latido answers two questions about work that nobody is watching: is it still alive, and if it died, can it go on
 /// where it left off? `latido run` starts a job under a small supervisor of its own; `status`, `why` and `logs` look at
-/// it, `stop` and `resume` say what is wanted. All of these work without an agent. `latido agent` is the daemon that
-/// judges, resumes by itself, and feeds the plugins.
+/// it, `stop` and `resume` say what is wanted. All of these work without an agent. `latido agent` is the daemon that judges,
+/// resumes by itself, and feeds the plugins.
 #[derive(Debug, Parser)]
 #[command(
     name = "latido",
