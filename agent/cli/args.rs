@@ -14,8 +14,8 @@ use values::{BackoffArg, BeatsArg, ResumeOnArg, Variable, attempt_number, attemp
 ///
 /// latido answers two questions about work that nobody is watching: is it still alive, and if it died, can it go on
 /// where it left off? `latido run` starts a job under a small supervisor of its own; `status`, `why` and `logs` look at
-/// it, `stop` and `resume` say what is wanted. All of these work without an agent. `latido agent` is the daemon that judges,
-/// resumes by itself, and feeds the plugins.
+/// it, `stop` and `resume` say what is wanted. All of these work without an agent. `latido agent` is the daemon that
+/// judges, resumes by itself, and feeds the plugins.
 #[derive(Debug, Parser)]
 #[command(
     name = "latido",
@@ -166,7 +166,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
     pub(crate) first_output_within: Option<Limit>,
     /// Count against these slots of the config, and wait in line where one is full; an agent starts it
-    #[arg(long, value_name = "SLOT,…", value_delimiter = ',')]
+    #[arg(long, value_name = "SLOT,SLOT", value_delimiter = ',')]
     pub(crate) slots: Vec<String>,
     /// Make at most N attempts, the first one counted
     #[arg(long, value_name = "N", value_parser = attempts_max)]
