@@ -8,7 +8,6 @@ use latido::settings::{parse_count_limit, parse_limit};
 use latido_protocol::{CountLimit, Limit, Progress, Span, SubjectName};
 
 mod values;
-
 use values::{BackoffArg, BeatsArg, ResumeOnArg, Variable, attempt_number, attempts_max};
 
 /// Launches and watches long-running work, and resumes what died, never two copies.
@@ -175,7 +174,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
     pub(crate) first_output_within: Option<Limit>,
     /// Count against these slots of the config, and wait in line where one is full; an agent starts it
-    #[arg(long, value_name = "SLOT,…", value_delimiter = ',')]
+    #[arg(long, value_name = "SLOT,SLOT", value_delimiter = ',')]
     pub(crate) slots: Vec<String>,
     /// Make at most N attempts, the first one counted
     #[arg(long, value_name = "N", value_parser = attempts_max)]

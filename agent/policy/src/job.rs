@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::queue::{Queue, Request};
-use crate::state::{Doubt, Lost, Past, Starter, State, Then};
+use crate::state::{Doubt, Lost, Past, State, Then};
 use crate::{
-    Action, Attempt, AttemptNumber, Class, Ending, Epoch, Existence, Facts, Found, FoundAttempt, FoundState, Heard,
-    History, JobSettings, Judgement, LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal,
-    Reason, SubjectId, SubjectView, Verdict, Want, judge, next_change,
+    Action, Attempt, AttemptNumber, Ending, Epoch, Existence, Facts, Heard, History, JobSettings, Judgement,
+    LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal, Reason, SubjectId, SubjectView,
+    Verdict, Want, judge, next_change,
 };
 
 /// What the state machine of one job can be told. (A pause means the same in every state and is no input of it.)
@@ -78,13 +78,13 @@ pub(crate) struct Pause {
 
 /// What was last recorded.
 #[derive(Clone, Copy, Debug)]
-struct Shown {
+pub(crate) struct Shown {
     /// the attempt that the verdict is about
-    attempt: Attempt,
-    verdict: Verdict,
-    because: Reason,
-    since: Moment,
-    phase: Option<(Phase, Attempt, Reason)>,
+    pub(crate) attempt: Attempt,
+    pub(crate) verdict: Verdict,
+    pub(crate) because: Reason,
+    pub(crate) since: Moment,
+    pub(crate) phase: Option<(Phase, Attempt, Reason)>,
 }
 
 /// One job.
@@ -106,106 +106,10 @@ pub(crate) struct Job {
     pub(crate) state: State,
     /// why it is in its state
     pub(crate) because: Reason,
-    shown: Shown,
+    pub(crate) shown: Shown,
 }
 
 impl Job {
-    /// A job as it was found, with what follows from that.
-    pub(crate) fn found(
-        subject: SubjectId,
-        settings: JobSettings,
-        found: Found,
-        baseline: Moment,
-        now: Moment,
-        out: &mut Outbox,
-    ) -> Self {
-        let attempt = found.attempt.map(|it| it.attempt).unwrap_or_default();
-        let mut job = Self {
-            subject,
-            settings,
-            goal: Goal::Run,
-            pause: None,
-            epoch: found.epoch.max(attempt.epoch),
-            ended_number: AttemptNumber(0),
-            pickups: found.pickups,
-            refusals: 0,
-            history: found.history,
-            baseline,
-            state: State::Pending,
-            because: Reason::NotStarted,
-            shown: Shown {
-                attempt: Attempt::default(),
-                verdict: found.recorded.map_or(Verdict::Waiting, |it| it.verdict),
-                because: Reason::NotStarted,
-                since: now,
-                phase: None,
-            },
-        };
-        let mut commands = Vec::new();
-        job.note_want(found.want, now);
-        job.recover(found, now, &mut commands, out);
-        job.settle(now, &mut commands, out);
-        if found.recorded.is_some_and(|it| it.phase == job.phase()) {
-            job.shown.phase = Some((job.phase(), job.state.attempt(), job.phase_because()));
-        }
-        job.record(now, commands, out);
-        job
-    }
-
-    fn recover(&mut self, found: Found, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
-        let Some(FoundAttempt { attempt, state }) = found.attempt else {
-            match self.goal {
-                Goal::Stop => self.turn(State::Ended(Past::NONE), Reason::Commanded),
-                Goal::Run | Goal::Resume if self.pause.is_some() => {}
-                Goal::Run | Goal::Resume => self.launch(Past::NONE, Reason::FirstAttempt),
-            }
-            return;
-        };
-        // Whether a checkpoint is new can be told only where every ending before it is known.
-        let counted = matches!(state, FoundState::Ended(Ending { class: Class::Lost, .. }));
-        let pickups = found.pickups.saturating_sub(u32::from(counted));
-        let is_assumed = self.history.assume(attempt.number.0.saturating_sub(1), pickups);
-        match state {
-            FoundState::Running { supervisor, process: _, heard } => {
-                if is_assumed {
-                    self.history.learn(heard.checkpoint);
-                }
-                self.run(attempt, supervisor, now);
-                self.hear(heard, now, out);
-            }
-            FoundState::Unattended { process } => self.lose(Lost { attempt, order: None }, process, commands),
-            FoundState::Ended(ending) => {
-                if is_assumed {
-                    self.history.learn(ending.checkpoint);
-                }
-                self.settle_ending(attempt, ending, found.ended_ago, now, commands);
-            }
-            FoundState::Launching => {
-                self.turn(State::Launching { attempt, starter: Starter::Other, since: now }, Reason::StartedElsewhere);
-            }
-        }
-    }
-
-    /// Takes in that the job was found once more: its settings may be new, the rest is told as if it came one by one. What
-    /// runs is looked at before what is wanted, so that nothing is launched beside it.
-    pub(crate) fn find_again(&mut self, settings: JobSettings, found: Found, now: Moment, out: &mut Outbox) {
-        self.settings = settings;
-        self.note_want(found.want, now);
-        if let Some(FoundAttempt { attempt, state }) = found.attempt {
-            match state {
-                FoundState::Running { supervisor, process: _, heard } => {
-                    self.handle(Input::Started { attempt, supervisor }, now, out);
-                    self.handle(Input::Heard { attempt, heard }, now, out);
-                }
-                FoundState::Unattended { process } => self.handle(Input::SupervisorGone { attempt, process }, now, out),
-                FoundState::Ended(ending) => self.handle(Input::Ended { attempt, ending }, now, out),
-                FoundState::Launching => self.wait_for(attempt, now),
-            }
-        }
-        self.epoch = self.epoch.max(found.epoch);
-        self.want(found.want, now, out);
-    }
-
     /// Takes in what is wanted.
     pub(crate) fn want(&mut self, want: Want, now: Moment, out: &mut Outbox) {
         let mut commands = Vec::new();
@@ -324,7 +228,7 @@ impl Job {
     }
 
     /// Takes note of what is wanted. A stop outranks a pause and is undone by a resume alone.
-    fn note_want(&mut self, want: Want, now: Moment) {
+    pub(crate) fn note_want(&mut self, want: Want, now: Moment) {
         match (want, self.goal) {
             (Want::Stop, Goal::Run | Goal::Stop | Goal::Resume) => {
                 self.goal = Goal::Stop;
@@ -496,11 +400,11 @@ impl Job {
     }
 
     /// The phase that is shown: a pause covers what would go on.
-    fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         self.shown_pause().map_or_else(|| self.state.phase(), |_| Phase::Paused)
     }
 
-    fn phase_because(&self) -> Reason {
+    pub(crate) fn phase_because(&self) -> Reason {
         self.shown_pause().map_or(self.because, |pause| Reason::Paused { length: pause.length })
     }
 
@@ -520,7 +424,7 @@ impl Job {
     }
 
     /// Gives out what changed, and then what is to be done: the record stands before the act.
-    fn record(&mut self, now: Moment, commands: Vec<Action>, out: &mut Outbox) {
+    pub(crate) fn record(&mut self, now: Moment, commands: Vec<Action>, out: &mut Outbox) {
         let (subject, attempt) = (self.subject, self.state.attempt());
         let facts = self.facts(now);
         let is_judged = self.pause.is_none() || matches!(facts.existence, Existence::Ended(_));

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::StopReason;
+pub use crate::budget::{Budget, Spent};
+pub use crate::excuse::Excuse;
 use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
 
 /// A process that cannot be mistaken for another: a pid means something only inside its machine, boot, pid namespace
@@ -90,30 +92,6 @@ pub struct Resume {
 /// Whoever wrote a job before this could be said ended nothing that lives.
 fn spares_busy() -> bool {
     true
-}
-
-/// What all attempts of a job may use up together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Budget {
-    /// turns of a conversation
-    pub turns: CountLimit,
-    /// tokens
-    pub tokens: CountLimit,
-    /// money, in millionths of its unit
-    pub money: CountLimit,
-}
-
-/// What an attempt used up so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Spent {
-    /// turns of a conversation
-    pub turns: u64,
-    /// tokens
-    pub tokens: u64,
-    /// money, in millionths of its unit
-    pub money: u64,
 }
 
 /// What happens to a live process whose supervisor is gone.
@@ -332,17 +310,6 @@ pub struct Status {
     pub spent: Spent,
     /// a stop has begun
     pub stopping: bool,
-}
-
-/// Silence that the work announced, with `EXTEND_TIMEOUT_USEC=`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Excuse {
-    /// time since it was said, as the supervisor listened; a renewal continues the same excuse
-    pub since_s: Span,
-    /// how long it is to last, from its first word on
-    pub length_s: Span,
-    /// why, in the work's own words
-    pub because: Option<String>,
 }
 
 /// One line of `heartbeats.jsonl`.

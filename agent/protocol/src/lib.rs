@@ -5,9 +5,11 @@
 //! [`FORMAT_VERSION`].
 
 pub mod attempt;
+mod budget;
 pub mod control;
 mod count;
 pub mod disk;
+mod excuse;
 pub mod files;
 pub mod journal;
 pub mod layout;

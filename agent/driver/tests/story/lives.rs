@@ -1,0 +1,169 @@
+//! A job is killed, orphaned, stopped, removed, and found again.
+
+use std::time::Duration;
+
+use latido_driver::{Fact, FoundState, Order};
+use latido_policy::{Life, Proposal};
+use latido_protocol::files::{Want, Wanted};
+use latido_protocol::status::{Phase, Verdict};
+use latido_protocol::{Outcome, WallTime};
+use latido_store::{MemoryStore, Store};
+
+use crate::world::{SECOND, World, attempt, name, proposal};
+
+#[test]
+fn a_killed_job_is_asked_about_and_launched_again_with_the_next_epoch() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    assert_eq!(world.step(vec![found]).orders, []);
+    let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    let orders = world.step(vec![ended]).orders;
+    assert!(
+        matches!(&orders[..], [Order::AskStrategy { attempt: about, strategy, .. }] if *about == attempt(1, 1) && strategy == "script"),
+        "{orders:?}"
+    );
+    let orders = world.step(vec![proposal(Proposal::Launch)]).orders;
+    assert!(matches!(&orders[..], [Order::Launch { attempt: next, .. }] if *next == attempt(2, 2)), "{orders:?}");
+    let row = world.driver.store().subjects().unwrap().remove(0);
+    assert_eq!((row.attempt, row.epoch, row.phase.as_str()), (2, 2, "launching"), "the intent is on the disk");
+    let kinds = world.kinds();
+    for kind in ["attempt-started", "attempt-ended", "lease-expired", "transition", "phase"] {
+        assert!(kinds.iter().any(|other| other == kind), "{kind} is missing in {kinds:?}");
+    }
+}
+
+#[test]
+fn an_orphan_is_ended_before_anything_is_launched() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    world.step(vec![found]);
+    let gone = Fact::SupervisorGone { attempt: attempt(1, 1), process: Life::Alive };
+    let orders = world.step(vec![gone.clone()]).orders;
+    assert!(
+        matches!(&orders[..], [Order::EndOrphan { attempt: orphan, .. }] if *orphan == attempt(1, 1)),
+        "{orders:?}"
+    );
+    assert_eq!(world.verdict(), Verdict::Orphaned);
+    assert_eq!(world.step(vec![gone]).orders, [], "told twice, ordered once");
+    let ended = Fact::OrphanEnded { attempt: attempt(1, 1), survivors: vec![] };
+    let orders = world.step(vec![ended]).orders;
+    assert!(matches!(&orders[..], [Order::RecordLost { .. }]), "{orders:?}");
+    let lost = world.ended(1, 1, Outcome::lost("the supervisor's process is gone"));
+    assert!(matches!(&world.step(vec![lost]).orders[..], [Order::AskStrategy { .. }]));
+}
+
+#[test]
+fn survivors_hold_the_job_and_a_broken_strategy_holds_it_too() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Unattended(Life::Alive), 1);
+    world.step(vec![found]);
+    let survivors = Fact::OrphanEnded { attempt: attempt(1, 1), survivors: vec![4711] };
+    assert_eq!(world.step(vec![survivors]).orders, []);
+    let status = world.driver.subjects(&[]).remove(0);
+    assert_eq!(status.phase, Phase::Held);
+    assert!(status.next.unwrap().what.contains("4711"));
+
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    world.step(vec![found, ended]);
+    assert_eq!(world.step(vec![proposal(Proposal::Failed)]).orders, []);
+    assert_eq!(world.driver.subjects(&[])[0].phase, Phase::Held);
+}
+
+/// Silence grows only while the agent listens: a stopped agent, however long, makes nobody stale.
+#[test]
+fn an_agent_that_was_stopped_longer_than_the_ttl_calls_nobody_stale() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let beat = world.status(1, Duration::ZERO);
+    world.step(vec![found, beat]);
+    world.pass(2 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Alive);
+    world.monotonic += 3600 * SECOND;
+    world.step(vec![]);
+    assert_eq!(world.verdict(), Verdict::Alive, "silence counts from the end of the gap");
+    assert!(world.kinds().contains(&"agent".to_owned()), "the gap is one entry");
+    world.pass(9 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Late);
+    world.pass(2 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Stale, "a full ttl of listening after the gap");
+}
+
+#[test]
+fn silence_measured_by_the_supervisor_survives_a_restart_of_the_agent() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let silent = world.status(3, 9 * SECOND);
+    world.step(vec![found, silent]);
+    assert_eq!(world.verdict(), Verdict::Late);
+    world.pass(2 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Stale);
+}
+
+#[test]
+fn what_has_ended_never_changes_and_a_restart_records_nothing_twice() {
+    let mut store = MemoryStore::default();
+    let mut before = Vec::new();
+    for round in 0..2 {
+        let mut world = World::new(store);
+        let Fact::AttemptEnded { end, .. } = world.ended(1, 1, Outcome::exited(0)) else { unreachable!() };
+        let found = world.found(FoundState::Ended(end), 1);
+        world.step(vec![found]);
+        world.driver.forget_absent(WallTime::from_millis(0));
+        let late = world.status(9, Duration::ZERO);
+        assert_eq!(world.step(vec![late]).orders, []);
+        assert_eq!(world.verdict(), Verdict::Ended);
+        let kinds = world.kinds();
+        if round == 1 {
+            assert_eq!(kinds, before);
+        }
+        before = kinds;
+        store = world.driver.into_store();
+    }
+}
+
+#[test]
+fn a_stop_outranks_the_answer_of_a_strategy() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    world.step(vec![found, ended]);
+    let wanted =
+        Wanted { version: 1, want: Want::Stop, epoch: 1, at: world.wall(), until: None, by: "latido stop".into() };
+    world.step(vec![Fact::WantChanged { job: name(), wanted }]);
+    assert_eq!(world.step(vec![proposal(Proposal::Launch)]).orders, []);
+    assert_eq!(world.driver.subjects(&[])[0].phase, Phase::Ended);
+}
+
+#[test]
+fn a_removed_job_leaves_no_row_and_a_late_answer_meets_nobody() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    world.step(vec![found]);
+    world.step(vec![Fact::JobRemoved { job: name() }]);
+    assert_eq!(world.driver.store().subjects().unwrap(), []);
+    let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    assert_eq!(world.step(vec![ended, proposal(Proposal::Launch)]).orders, []);
+}
+
+/// An attempt that ended while no agent ran is in the journal once, also when the next one has begun.
+#[test]
+fn what_ended_while_nobody_watched_is_told_to_the_journal_once() {
+    let mut world = World::new(MemoryStore::default());
+    for round in 0..2 {
+        let Fact::AttemptEnded { end, .. } = world.ended(1, 1, Outcome::signaled(9, "SIGKILL")) else { unreachable!() };
+        let Fact::JobFound(mut found) = world.found(FoundState::Running, 2) else { unreachable!() };
+        found.earlier = vec![(world.start(1, 1), *end)];
+        world.step(vec![Fact::JobFound(found)]);
+        let count = |kinds: &[String], kind: &str| kinds.iter().filter(|other| *other == kind).count();
+        let kinds = world.kinds();
+        assert_eq!(
+            (count(&kinds, "attempt-started"), count(&kinds, "attempt-ended")),
+            (2, 1),
+            "round {round}: {kinds:?}"
+        );
+    }
+    world.step(vec![Fact::JobRemoved { job: name() }]);
+    assert!(world.kinds().iter().any(|kind| kind == "agent"), "a removal is told too");
+}
