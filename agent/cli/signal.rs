@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use latido::jobs::client::{self, AskError};
 use latido::jobs::clock::Deadline;
+use latido_protocol::SubjectName;
 use latido_protocol::control::{Answer, CheckSignal, Request};
 use latido_protocol::layout::StateDir;
-use latido_protocol::SubjectName;
 
 use crate::args::BeatArgs;
 use crate::beat::{BACKOFF_FIRST, BACKOFF_LONGEST, WITHIN, undelivered};

@@ -28,7 +28,15 @@ struct Sleeper(Child);
 
 impl Sleeper {
     fn new() -> Self {
-        Self(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap())
+        Self(
+            Command::new("sleep")
+                .arg("600")
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
     }
 
     fn pid(&self) -> u32 {
@@ -138,7 +146,8 @@ fn a_check_that_the_config_defines_otherwise_begins_anew() {
     let agent = Agent::start(&world, DAILY);
     world.latido(&["beat", "backup", "--fail"]).ends_with(0);
     agent.end();
-    let _agent = Agent::start(&world, "sink = []\nrule = []\n[check.backup]\ncron = \"@daily\"\nzone = \"Europe/Berlin\"\n");
+    let _agent =
+        Agent::start(&world, "sink = []\nrule = []\n[check.backup]\ncron = \"@daily\"\nzone = \"Europe/Berlin\"\n");
     let status = world.status("backup");
     assert_eq!((status.verdict, status.policy.as_str()), (Verdict::Waiting, "0 0 * * * Europe/Berlin"));
 }

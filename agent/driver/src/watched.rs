@@ -422,9 +422,7 @@ impl<S: Store> Driver<S> {
             state,
             errors: 0,
             outcome: None,
-            next: view
-                .next
-                .map(|(step, at)| Next { what: step.to_string(), in_s: Some(Span(at.since(now))) }),
+            next: view.next.map(|(step, at)| Next { what: step.to_string(), in_s: Some(Span(at.since(now))) }),
         })
     }
 }

@@ -81,10 +81,7 @@ fn a_failure_is_told_at_once_and_stays_until_a_success() {
     let mut bench = Bench::check(hourly());
     bench.succeed();
     let says = |status| check_reason(CheckReason::SaysFailed { status, ago: Duration::ZERO });
-    assert_eq!(
-        bench.signal(Signal::Failed, None),
-        [turned(CHECK, Verdict::Alive, Verdict::Failing, says(None))]
-    );
+    assert_eq!(bench.signal(Signal::Failed, None), [turned(CHECK, Verdict::Alive, Verdict::Failing, says(None))]);
     assert_eq!(bench.signal(Signal::Started, None), []);
     assert_eq!(bench.signal(Signal::Exited(3), None), []);
     assert_eq!(bench.of(CHECK).1, says(Some(3)));

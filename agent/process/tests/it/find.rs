@@ -11,9 +11,10 @@ struct Sleeper(Child);
 
 impl Sleeper {
     fn new(mark: &str) -> Self {
-        // The shell stays, since it has something to do after the sleep.
-        let script = format!("sleep 600; : {mark}");
-        Self(Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).spawn().unwrap())
+        // The shell waits for a line that never comes, and for nothing else that could outlive it.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "read line", mark]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(shell.spawn().unwrap())
     }
 }
 
