@@ -155,10 +155,14 @@ fn a_check_that_the_config_defines_otherwise_begins_anew() {
 #[test]
 fn a_signal_that_nobody_can_take_warns_and_one_for_nobody_is_wrong_use() {
     let world = World::new();
-    let ran = world.latido(&["beat", "backup"]).ends_with(0);
+    let config = world.home().join("latido.toml");
+    fs::write(&config, DAILY).unwrap();
+    let config = config.to_str().unwrap();
+    let ran = world.latido(&["beat", "backup", "--config", config]).ends_with(0);
     assert!(ran.stderr.contains("not delivered"), "{ran:?}");
-    world.latido(&["beat", "backup", "--answer"]).ends_with(3);
-    world.latido(&["pause", "backup"]).ends_with(3);
+    world.latido(&["beat", "backup", "--answer", "--config", config]).ends_with(3);
+    world.latido(&["pause", "backup", "--config", config]).ends_with(3);
+    world.latido(&["beat", "backup"]).ends_with(2);
     let _agent = Agent::start(&world, DAILY);
     world.latido(&["beat", "backups"]).ends_with(2);
     world.latido(&["pause", "backups"]).ends_with(2);

@@ -20,6 +20,7 @@ mod memory;
 mod record;
 mod schedule;
 mod translate;
+mod watch_fact;
 mod watched;
 
 use std::time::Duration;
@@ -33,7 +34,7 @@ pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, O
 pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
 pub use schedule::{Schedule, ScheduleError};
 pub use translate::{class, heard, lease, settings, verdict};
-pub use watched::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
+pub use watch_fact::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
 
 use alerts::Alerts;
 use book::Book;
