@@ -15,6 +15,7 @@ pub mod make;
 pub mod orphans;
 pub mod output;
 pub mod pause;
+mod prepared;
 pub mod records;
 pub mod recover;
 pub mod remove;
