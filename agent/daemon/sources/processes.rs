@@ -33,14 +33,14 @@ pub(crate) async fn watch(driver: DriverHandle, name: SubjectName, named_by: Nam
             Look::Seen { identity, .. } => Some(identity.clone()),
             Look::Absent(_) | Look::Ended { .. } | Look::Failed { .. } => None,
         };
-        if driver.tell(Fact::Watched(WatchFact::Looked { process: name.clone(), look })).await.is_err() {
+        if driver.tell(Fact::Watched(Box::new(WatchFact::Looked { process: name.clone(), look }))).await.is_err() {
             return;
         }
         if let Some(identity) = &alive
             && ended_within(identity, LOOK_EVERY).await
         {
             let look = Look::Ended { identity: identity.clone(), exit: None };
-            if driver.tell(Fact::Watched(WatchFact::Looked { process: name.clone(), look })).await.is_err() {
+            if driver.tell(Fact::Watched(Box::new(WatchFact::Looked { process: name.clone(), look }))).await.is_err() {
                 return;
             }
         } else if alive.is_none() {

@@ -11,4 +11,5 @@ mod processes;
 mod properties;
 mod table;
 mod watch;
+mod watch_properties;
 mod watch_tables;
