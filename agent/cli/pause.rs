@@ -102,7 +102,7 @@ fn stopped(name: &SubjectName, doing: &str) -> Failure {
 fn failure(context: &Context, name: &SubjectName, doing: &str, error: &WantError) -> Failure {
     match error {
         WantError::NoJob { .. } => subject::unknown(&context.state, name, doing),
-        _ => {
+        WantError::Busy { .. } | WantError::Read { .. } | WantError::Write { .. } | _ => {
             let (what, why) = subject::parts(error);
             let next = format!("look at {}: is it writable, is its disk full?", context.state.path().display());
             Failure::itself(what, why, next)

@@ -188,7 +188,7 @@ fn c020_a_window_of_the_day_is_silent_at_night_and_heard_by_day() {
     world.step(vec![signal(Signal::Succeeded, None)]);
     for _ in 0..2 {
         for _ in 0..18 {
-            while world.wall.as_millis() % 3_600_000 != 0 {
+            while !world.wall.as_millis().is_multiple_of(3_600_000) {
                 world.pass(MINUTE);
             }
             world.step(vec![signal(Signal::Succeeded, None)]);

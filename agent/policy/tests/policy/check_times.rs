@@ -11,15 +11,16 @@ use crate::harness::{Bench, seconds};
 use crate::watch::{CHECK, DAY, HOUR, MINUTE, check_reason, daily, daily_at, hourly, run, turned};
 
 fn overdue(bench: &Bench) -> Option<(Duration, bool)> {
-    match bench.of(CHECK).1 {
-        Reason::Check(
-            CheckReason::FirstOverdue { overdue, in_gap, .. }
-            | CheckReason::NeverSignaled { overdue, in_gap, .. }
-            | CheckReason::Overdue { overdue, in_gap, .. }
-            | CheckReason::NotSignaled { overdue, in_gap, .. },
-        ) => Some((overdue, in_gap)),
-        _ => None,
-    }
+    let Reason::Check(
+        CheckReason::FirstOverdue { overdue, in_gap, .. }
+        | CheckReason::NeverSignaled { overdue, in_gap, .. }
+        | CheckReason::Overdue { overdue, in_gap, .. }
+        | CheckReason::NotSignaled { overdue, in_gap, .. },
+    ) = bench.of(CHECK).1
+    else {
+        return None;
+    };
+    Some((overdue, in_gap))
 }
 
 #[test]

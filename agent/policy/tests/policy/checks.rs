@@ -219,9 +219,9 @@ fn c034_a_check_that_said_it_fails_and_falls_silent_turns_once_and_back_once() {
     actions.extend(bench.succeed());
     let verdicts: Vec<_> = actions
         .iter()
-        .map(|action| match action {
-            Action::RecordVerdict { previous, current, .. } => (*previous, *current),
-            other => panic!("{other:?}"),
+        .map(|action| {
+            let Action::RecordVerdict { previous, current, .. } = action else { panic!("{action:?}") };
+            (*previous, *current)
         })
         .collect();
     assert_eq!(verdicts, [(Verdict::Alive, Verdict::Failing), (Verdict::Failing, Verdict::Alive)]);

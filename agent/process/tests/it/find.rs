@@ -10,6 +10,7 @@ use latido_process::identity;
 struct Sleeper(Child);
 
 impl Sleeper {
+    #[expect(clippy::disallowed_methods, reason = "tests start strangers")]
     fn new(mark: &str) -> Self {
         // The shell waits for a line that never comes, and for nothing else that could outlive it.
         let mut shell = Command::new("sh");
