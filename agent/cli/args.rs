@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use latido::settings::{parse_count_limit, parse_limit};
-use latido_protocol::{CountLimit, Limit, Progress, Span, SubjectName};
+use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
+mod beat;
 mod values;
+
+pub(crate) use beat::BeatArgs;
 use values::{BackoffArg, BeatsArg, ResumeOnArg, Variable, attempt_number, attempts_max};
 
 /// Launches and watches long-running work, and resumes what died, never two copies.
@@ -299,50 +302,6 @@ pub(crate) struct RemoveArgs {
     /// The job to remove
     #[arg(value_name = "JOB")]
     pub(crate) job: SubjectName,
-}
-
-/// `latido beat`.
-#[derive(Debug, Args)]
-pub(crate) struct BeatArgs {
-    /// Whose beat it is [default: the attempt this runs in, $LATIDO_JOB]
-    #[arg(value_name = "SUBJECT")]
-    pub(crate) subject: Option<SubjectName>,
-    /// How far the work is: 0.41 or 41%
-    #[arg(long, value_name = "FRACTION", value_parser = Progress::parse_fraction)]
-    pub(crate) progress: Option<f64>,
-    /// Units finished
-    #[arg(long, value_name = "N")]
-    pub(crate) done: Option<u64>,
-    /// Units in all
-    #[arg(long, value_name = "M")]
-    pub(crate) total: Option<u64>,
-    /// The last step, in your own words
-    #[arg(long, value_name = "S")]
-    pub(crate) step: Option<String>,
-    /// Where the next attempt goes on; it finds this text in $LATIDO_CHECKPOINT
-    #[arg(long, value_name = "C")]
-    pub(crate) checkpoint: Option<String>,
-    /// The state of the work, in your own word
-    #[arg(long, value_name = "S")]
-    pub(crate) state: Option<String>,
-    /// Errors counted so far
-    #[arg(long, value_name = "N")]
-    pub(crate) errors: Option<u64>,
-    /// A run begins
-    #[arg(long, conflicts_with_all = ["fail", "exit_status"])]
-    pub(crate) start: bool,
-    /// The run failed
-    #[arg(long, conflicts_with = "exit_status")]
-    pub(crate) fail: bool,
-    /// The run ended with this exit status; 0 is success
-    #[arg(long, value_name = "N")]
-    pub(crate) exit_status: Option<u8>,
-    /// Which run of a check this is about, where runs overlap; any text, the same for start and end
-    #[arg(long, value_name = "ID")]
-    pub(crate) run_id: Option<String>,
-    /// Print what the work should do (go-on, drain, stop, superseded) and end with 0, 10, 11, 12, or 3
-    #[arg(long)]
-    pub(crate) answer: bool,
 }
 
 /// `latido fence`.

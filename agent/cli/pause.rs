@@ -73,17 +73,22 @@ fn ask(context: &Context, name: &SubjectName, request: Request, doing: &str) -> 
             "the agent answered something else",
             "are the agent and this command of one version? `latido --version`",
         )),
-        Err(AskError::NobodyThere { .. }) => Err(Failure::unreachable(
+        Err(AskError::NobodyThere { .. }) if is_configured(context, name) => Err(Failure::unreachable(
             format!("cannot {doing} `{name}`"),
-            "it is no job, and no agent runs that would know it as a check or a watched process",
-            "start the agent with `latido agent`; `latido status` lists the jobs",
+            "no agent runs that would judge it",
+            "start the agent with `latido agent`",
         )),
+        Err(AskError::NobodyThere { .. }) => Err(subject::unknown(&context.state, name, doing)),
         Err(error) => Err(Failure::unreachable(
             format!("cannot {doing} `{name}`"),
             format!("cannot {}", chain(&error)),
             "is the agent stopped or starved? `latido doctor` looks",
         )),
     }
+}
+
+fn is_configured(context: &Context, name: &SubjectName) -> bool {
+    context.settings.checks.contains_key(name) || context.settings.processes.contains_key(name)
 }
 
 fn stopped(name: &SubjectName, doing: &str) -> Failure {
@@ -97,7 +102,7 @@ fn stopped(name: &SubjectName, doing: &str) -> Failure {
 fn failure(context: &Context, name: &SubjectName, doing: &str, error: &WantError) -> Failure {
     match error {
         WantError::NoJob { .. } => subject::unknown(&context.state, name, doing),
-        _ => {
+        WantError::Busy { .. } | WantError::Read { .. } | WantError::Write { .. } | _ => {
             let (what, why) = subject::parts(error);
             let next = format!("look at {}: is it writable, is its disk full?", context.state.path().display());
             Failure::itself(what, why, next)

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use latido::jobs::client::{self, AskError};
 use latido::jobs::clock::Deadline;
+use latido_protocol::SubjectName;
 use latido_protocol::control::{Answer, CheckSignal, Request};
 use latido_protocol::layout::StateDir;
-use latido_protocol::SubjectName;
 
 use crate::args::BeatArgs;
 use crate::beat::{BACKOFF_FIRST, BACKOFF_LONGEST, WITHIN, undelivered};
@@ -73,9 +73,10 @@ pub(crate) fn run(args: &BeatArgs, check: &SubjectName, context: &Context) -> Re
         Ok(Answer::Hello { .. } | Answer::Status { .. } | Answer::Entry { .. }) => {
             Ok(undelivered(args, "the agent answered something else"))
         }
-        Err(AskError::NobodyThere { .. }) => {
-            Ok(undelivered(args, &format!("`{check}` is no job, and no agent runs that would know it as a check")))
+        Err(AskError::NobodyThere { .. }) if context.settings.checks.contains_key(check) => {
+            Ok(undelivered(args, &format!("no agent runs that would hear of check {check}")))
         }
+        Err(AskError::NobodyThere { .. }) => Err(subject::unknown(&context.state, check, "send a beat for")),
         Err(error) => Ok(undelivered(args, &format!("cannot {}", chain(&error)))),
     }
 }

@@ -135,7 +135,6 @@ async fn live(
     if let Some(detail) = remark {
         let _ended = driver.tell(Fact::Noted { what: "store-set-aside".to_owned(), detail }).await;
     }
-    watched::define(&settings, &driver).await;
     recover(&settings, &jobs).await;
     let watching = watched::look(&settings, &driver).await;
     tracing::info!(version, "the agent watches");
@@ -184,6 +183,7 @@ async fn acting_is_idle(driver: &DriverHandle) {
 /// Jobs of the config are made, then every folder is looked at: what ended, died or was orphaned while nobody watched
 /// is judged like everything else.
 async fn recover(settings: &Settings, jobs: &Jobs) {
+    watched::define(settings, jobs.driver()).await;
     let state = jobs.state().clone();
     let configured = crate::configured::jobs(settings);
     let made = tokio::task::spawn_blocking(move || crate::configured::make_absent(&state, configured)).await;

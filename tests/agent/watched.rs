@@ -1,7 +1,7 @@
 //! Checks and watched processes under the real agent.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use latido_protocol::status::{Phase, SubjectKind, SubjectStatus, Verdict};
 
@@ -27,8 +27,10 @@ fn verdict(world: &World) -> Verdict {
 struct Sleeper(Child);
 
 impl Sleeper {
-    fn new() -> Self {
-        Self(Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap())
+    fn new(world: &World) -> Self {
+        let mut command = world.command("sleep");
+        command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().unwrap())
     }
 
     fn pid(&self) -> u32 {
@@ -138,7 +140,8 @@ fn a_check_that_the_config_defines_otherwise_begins_anew() {
     let agent = Agent::start(&world, DAILY);
     world.latido(&["beat", "backup", "--fail"]).ends_with(0);
     agent.end();
-    let _agent = Agent::start(&world, "sink = []\nrule = []\n[check.backup]\ncron = \"@daily\"\nzone = \"Europe/Berlin\"\n");
+    let _agent =
+        Agent::start(&world, "sink = []\nrule = []\n[check.backup]\ncron = \"@daily\"\nzone = \"Europe/Berlin\"\n");
     let status = world.status("backup");
     assert_eq!((status.verdict, status.policy.as_str()), (Verdict::Waiting, "0 0 * * * Europe/Berlin"));
 }
@@ -146,10 +149,14 @@ fn a_check_that_the_config_defines_otherwise_begins_anew() {
 #[test]
 fn a_signal_that_nobody_can_take_warns_and_one_for_nobody_is_wrong_use() {
     let world = World::new();
-    let ran = world.latido(&["beat", "backup"]).ends_with(0);
+    let config = world.home().join("latido.toml");
+    fs::write(&config, DAILY).unwrap();
+    let config = config.to_str().unwrap();
+    let ran = world.latido(&["beat", "backup", "--config", config]).ends_with(0);
     assert!(ran.stderr.contains("not delivered"), "{ran:?}");
-    world.latido(&["beat", "backup", "--answer"]).ends_with(3);
-    world.latido(&["pause", "backup"]).ends_with(3);
+    world.latido(&["beat", "backup", "--answer", "--config", config]).ends_with(3);
+    world.latido(&["pause", "backup", "--config", config]).ends_with(3);
+    world.latido(&["beat", "backup"]).ends_with(2);
     let _agent = Agent::start(&world, DAILY);
     world.latido(&["beat", "backups"]).ends_with(2);
     world.latido(&["pause", "backups"]).ends_with(2);
@@ -170,7 +177,7 @@ fn a_rule_is_asked_about_a_check_and_its_alert_ends_with_the_trouble() {
 fn a_watched_process_ends_and_is_replaced() {
     let world = World::new();
     let file = world.home().join("legacy.pid");
-    let first = Sleeper::new();
+    let first = Sleeper::new(&world);
     fs::write(&file, first.pid().to_string()).unwrap();
     let config = "sink = []\nrule = []\n[process.legacy]\npid_file = \"legacy.pid\"\n";
     let agent = Agent::start(&world, config);
@@ -178,7 +185,7 @@ fn a_watched_process_ends_and_is_replaced() {
     assert_eq!((alive.kind, alive.pid), (SubjectKind::Process, Some(first.pid())));
     drop(first);
     reaches(&world, "legacy", Verdict::Dead);
-    let second = Sleeper::new();
+    let second = Sleeper::new(&world);
     fs::write(&file, second.pid().to_string()).unwrap();
     wait_until("the other process", || world.status("legacy").pid == Some(second.pid()));
     agent.kill();
@@ -192,7 +199,7 @@ fn a_watched_process_ends_and_is_replaced() {
 #[test]
 fn c140_a_pid_file_older_than_the_process_it_names_names_nobody() {
     let world = World::new();
-    let stranger = Sleeper::new();
+    let stranger = Sleeper::new(&world);
     let file = world.home().join("legacy.pid");
     fs::write(&file, stranger.pid().to_string()).unwrap();
     let hour_ago = fs::metadata(&file).unwrap().modified().unwrap() - std::time::Duration::from_secs(3600);

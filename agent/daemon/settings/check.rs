@@ -130,7 +130,11 @@ impl Check<'_> {
         };
         let is_taken = settings.jobs.contains_key(&name) || settings.checks.contains_key(&name);
         if is_taken {
-            self.refuse(&key, "another subject has this name", Some("subjects of all kinds share their names".to_owned()));
+            self.refuse(
+                &key,
+                "another subject has this name",
+                Some("subjects of all kinds share their names".to_owned()),
+            );
             return None;
         }
         match decide() {

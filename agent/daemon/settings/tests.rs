@@ -212,9 +212,15 @@ fn checks_and_processes_are_read_and_shown_as_the_same() {
 #[test]
 fn what_is_wrong_with_a_check_is_told_with_its_place_and_what_was_meant() {
     for (text, told) in [
-        ("[check.a]\ncron = \"0 25 * * *\"\n", ":2:1: `check.a.cron`: \"0 25 * * *\" is no pattern: `25` at character 3 is no hour, which is 0 to 23"),
+        (
+            "[check.a]\ncron = \"0 25 * * *\"\n",
+            ":2:1: `check.a.cron`: \"0 25 * * *\" is no pattern: `25` at character 3 is no hour, which is 0 to 23",
+        ),
         ("[check.a]\ncron = \"0 0 30 2 *\"\n", "no day within four years matches it"),
-        ("[check.a]\ncron = \"0 3 * * *\"\nzone = \"Europe/Berln\"\n", ":3:1: `check.a.zone`: there is no time zone `Europe/Berln`; did you mean `Europe/Berlin`?"),
+        (
+            "[check.a]\ncron = \"0 3 * * *\"\nzone = \"Europe/Berln\"\n",
+            ":3:1: `check.a.zone`: there is no time zone `Europe/Berln`; did you mean `Europe/Berlin`?",
+        ),
         ("[check.a]\nevery = \"1h\"\ncron = \"@daily\"\n", ":3:1: `check.a.cron`: it has `every` as well"),
         ("[check.a]\nevery = \"1h\"\nzone = \"UTC\"\n", ":3:1: `check.a.zone`"),
         ("[check.a]\ngrace = \"1h\"\n", ":1:8: `check.a`: it does not say when it is expected"),

@@ -138,7 +138,8 @@ impl ProcessTable {
     /// `base`: where relative paths begin.
     pub(super) fn decide(self, base: &Path) -> Result<ConfiguredProcess, Fault> {
         let file = self.pid_file.map(|file| NamedBy::PidFile(base.join(file)));
-        let named = [file, self.pid.map(NamedBy::Pid), self.name.map(NamedBy::Name), self.command.map(NamedBy::Command)];
+        let named =
+            [file, self.pid.map(NamedBy::Pid), self.name.map(NamedBy::Name), self.command.map(NamedBy::Command)];
         let mut named = named.into_iter().flatten();
         let hint = || Some("name it by one of pid_file, pid, name, command".to_owned());
         let named_by = named.next().ok_or_else(|| ("", "nothing names the process".to_owned(), hint()))?;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use latido_driver::{Fact, Look, WatchFact};
 use latido_policy::{Absence, Naming};
+use latido_process::Pidfd;
 use latido_process::find::{self, Called};
 use latido_process::identity::{self, Look as Life};
-use latido_process::Pidfd;
 use latido_protocol::SubjectName;
 use latido_protocol::files::Identity;
 use tokio::io::Interest;
@@ -33,14 +33,14 @@ pub(crate) async fn watch(driver: DriverHandle, name: SubjectName, named_by: Nam
             Look::Seen { identity, .. } => Some(identity.clone()),
             Look::Absent(_) | Look::Ended { .. } | Look::Failed { .. } => None,
         };
-        if driver.tell(Fact::Watched(WatchFact::Looked { process: name.clone(), look })).await.is_err() {
+        if driver.tell(Fact::Watched(Box::new(WatchFact::Looked { process: name.clone(), look }))).await.is_err() {
             return;
         }
         if let Some(identity) = &alive
             && ended_within(identity, LOOK_EVERY).await
         {
             let look = Look::Ended { identity: identity.clone(), exit: None };
-            if driver.tell(Fact::Watched(WatchFact::Looked { process: name.clone(), look })).await.is_err() {
+            if driver.tell(Fact::Watched(Box::new(WatchFact::Looked { process: name.clone(), look }))).await.is_err() {
                 return;
             }
         } else if alive.is_none() {
@@ -130,6 +130,8 @@ fn by_call(called: &Called, known: Option<&Identity>) -> Look {
 fn seen(identity: Identity, naming: Naming) -> Look {
     match find::age(&identity) {
         Ok(age) => Look::Seen { identity, age, naming },
-        Err(error) => Look::Failed { detail: format!("cannot tell how long process {} has run: {error}", identity.pid) },
+        Err(error) => {
+            Look::Failed { detail: format!("cannot tell how long process {} has run: {error}", identity.pid) }
+        }
     }
 }

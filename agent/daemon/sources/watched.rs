@@ -20,7 +20,7 @@ pub(crate) async fn define(settings: &Settings, driver: &DriverHandle) {
     let processes =
         settings.processes.iter().map(|(name, process)| WatchFact::ProcessDefined(process.definition(name)));
     for fact in checks.chain(processes).collect::<Vec<_>>() {
-        let _ended = driver.tell(Fact::Watched(fact)).await;
+        let _ended = driver.tell(Fact::Watched(Box::new(fact))).await;
     }
 }
 
@@ -97,6 +97,6 @@ async fn kind(driver: &DriverHandle, subject: &SubjectName) -> Result<Option<Sub
 /// Tells a fact and waits until it is judged and written down.
 async fn told(driver: &DriverHandle, fact: WatchFact) -> Result<(), String> {
     let ended = |error: Ended| error.to_string();
-    driver.tell(Fact::Watched(fact)).await.map_err(ended)?;
+    driver.tell(Fact::Watched(Box::new(fact))).await.map_err(ended)?;
     driver.ask(|_| ()).await.map_err(ended)
 }

@@ -56,7 +56,7 @@ impl<S: Store> Driver<S> {
             Fact::RuleAnswered { rule, subjects, findings } => {
                 self.alerts.apply(&rule, &subjects, findings, wall, &mut self.pending);
             }
-            Fact::Watched(fact) => self.apply_watched(fact, now, wall),
+            Fact::Watched(fact) => self.apply_watched(*fact, now, wall),
             Fact::Noted { what, detail } => {
                 self.pending.entries.push(record::entry(wall, &record::noted(&what, detail)));
             }

@@ -87,7 +87,9 @@ impl Calendar {
         self.fresh.clear();
         for id in placed {
             let mark = self.pending(id);
-            told.extend(mark.and_then(|mark| self.expectation(id, mark, now, wall)).map(|expectation| (id, expectation)));
+            told.extend(
+                mark.and_then(|mark| self.expectation(id, mark, now, wall)).map(|expectation| (id, expectation)),
+            );
         }
         told
     }

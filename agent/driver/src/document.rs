@@ -13,11 +13,10 @@ impl<S: Store> Driver<S> {
     pub fn subjects(&self, named: &[SubjectName]) -> Vec<SubjectStatus> {
         let now = self.listening.now();
         let is_asked = |name: &SubjectName| named.is_empty() || named.contains(name);
-        let jobs = self
-            .book
-            .iter()
-            .filter(|(name, _, _)| is_asked(name))
-            .filter_map(|(_, id, latest)| self.policy.subject(id).map(|view| self.subject_status(&view, latest, now)));
+        let jobs =
+            self.book.iter().filter(|(name, _, _)| is_asked(name)).filter_map(|(_, id, latest)| {
+                self.policy.subject(id).map(|view| self.subject_status(&view, latest, now))
+            });
         let watched = self
             .book
             .all_watched()

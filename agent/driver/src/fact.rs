@@ -103,7 +103,7 @@ pub enum Fact {
         findings: Vec<Finding>,
     },
     /// Something about a subject that is only watched.
-    Watched(crate::watched::WatchFact),
+    Watched(Box<crate::watch_fact::WatchFact>),
     /// The agent about itself, for the journal.
     Noted {
         /// `started`, `plugin-fault`, `sink-loss` …

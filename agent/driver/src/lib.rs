@@ -22,6 +22,7 @@ mod record;
 mod schedule;
 mod sweep;
 mod translate;
+mod watch_fact;
 mod watched;
 
 use std::time::Duration;
@@ -37,7 +38,7 @@ pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
 pub use schedule::{Schedule, ScheduleError};
 pub use sweep::{Reaped, Sweep};
 pub use translate::{class, heard, lease, settings, verdict};
-pub use watched::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
+pub use watch_fact::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
 
 use alerts::Alerts;
 use book::Book;

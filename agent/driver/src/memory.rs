@@ -122,11 +122,7 @@ impl CheckRow {
                 LastRun::Unended { began } => Last::Unended { ago_ms: ago_ms(began) },
             },
             sign_ms: memory.sign_at.map(ago_ms),
-            open: memory
-                .runs
-                .open()
-                .map(|run| Open { id: run.id.and_then(id), ago_ms: ago_ms(run.began) })
-                .collect(),
+            open: memory.runs.open().map(|run| Open { id: run.id.and_then(id), ago_ms: ago_ms(run.began) }).collect(),
             ended: memory.runs.ended().filter_map(id).collect(),
             pending,
             next: memory.next.map(|next| Expected::of(next, now)),
@@ -154,10 +150,10 @@ impl CheckRow {
 
     /// What the policy is told of it. Nothing has come nearer since it was written.
     pub(crate) fn recall(&self, now: Moment) -> CheckMemory {
-        let open = self.open.iter().map(|run| OpenRun {
-            id: run.id.as_ref().map(translate::fingerprint),
-            began: before(now, run.ago_ms),
-        });
+        let open = self
+            .open
+            .iter()
+            .map(|run| OpenRun { id: run.id.as_ref().map(translate::fingerprint), began: before(now, run.ago_ms) });
         CheckMemory {
             last: match self.last {
                 Last::Unheard => LastRun::Unheard,

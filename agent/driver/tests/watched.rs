@@ -32,17 +32,17 @@ fn calendar(pattern: &str, zone: &str) -> Timing {
 
 fn check(timing: Timing, grace: Duration) -> Fact {
     let definition = CheckDefinition { name: name(), timing, grace, run_for: None };
-    Fact::Watched(WatchFact::CheckDefined(Box::new(definition)))
+    Fact::Watched(Box::new(WatchFact::CheckDefined(Box::new(definition))))
 }
 
 fn signal(signal: Signal, run_id: Option<&str>) -> Fact {
     let run_id = run_id.map(str::to_owned);
-    Fact::Watched(WatchFact::Signaled { check: name(), signal, run_id, state: None })
+    Fact::Watched(Box::new(WatchFact::Signaled { check: name(), signal, run_id, state: None }))
 }
 
 fn process(definition: &str) -> Fact {
     let definition = ProcessDefinition { name: name(), definition: definition.to_owned(), start_within: MINUTE };
-    Fact::Watched(WatchFact::ProcessDefined(definition))
+    Fact::Watched(Box::new(WatchFact::ProcessDefined(definition)))
 }
 
 fn identity(pid: u32) -> Identity {
@@ -51,11 +51,11 @@ fn identity(pid: u32) -> Identity {
 
 fn seen(pid: u32) -> Fact {
     let look = Look::Seen { identity: identity(pid), age: DAY, naming: Naming::Name };
-    Fact::Watched(WatchFact::Looked { process: name(), look })
+    Fact::Watched(Box::new(WatchFact::Looked { process: name(), look }))
 }
 
 fn absent() -> Fact {
-    Fact::Watched(WatchFact::Looked { process: name(), look: Look::Absent(Absence::NoProcess) })
+    Fact::Watched(Box::new(WatchFact::Looked { process: name(), look: Look::Absent(Absence::NoProcess) }))
 }
 
 /// The driver with clocks that the test moves.
@@ -188,7 +188,7 @@ fn c020_a_window_of_the_day_is_silent_at_night_and_heard_by_day() {
     world.step(vec![signal(Signal::Succeeded, None)]);
     for _ in 0..2 {
         for _ in 0..18 {
-            while world.wall.as_millis() % 3_600_000 != 0 {
+            while !world.wall.as_millis().is_multiple_of(3_600_000) {
                 world.pass(MINUTE);
             }
             world.step(vec![signal(Signal::Succeeded, None)]);
@@ -317,7 +317,7 @@ fn a_failing_check_stays_failing_over_a_restart_and_a_pause_stays_a_pause() {
     world.step(config());
     world.step(vec![signal(Signal::Exited(4), None)]);
     let until = Some(wall("2026-01-10T10:00:00Z"));
-    world.step(vec![Fact::Watched(WatchFact::PauseWanted { subject: name(), until })]);
+    world.step(vec![Fact::Watched(Box::new(WatchFact::PauseWanted { subject: name(), until }))]);
     let mut world = world.restart(HOUR, config());
     assert_eq!((world.verdict(), world.status().phase), (Verdict::Failing, Phase::Paused));
     assert!(world.status().reason.contains("exit status 4"), "{}", world.status().reason);
@@ -381,7 +381,7 @@ fn a_watched_process_is_the_same_over_a_restart_by_its_identity() {
     let mut world = world.restart(HOUR, vec![process("name x")]);
     assert_eq!(world.verdict(), Verdict::Alive, "as it was recorded, until somebody looks");
     let reused = Look::Seen { identity: Identity { start_time: 99, ..identity(7) }, age: MINUTE, naming: Naming::Pid };
-    world.step(vec![Fact::Watched(WatchFact::Looked { process: name(), look: reused })]);
+    world.step(vec![Fact::Watched(Box::new(WatchFact::Looked { process: name(), look: reused }))]);
     assert_eq!(world.verdict(), Verdict::Dead);
     assert!(world.status().reason.contains("another start time"), "{}", world.status().reason);
 }

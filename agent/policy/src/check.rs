@@ -11,8 +11,8 @@ use crate::run::{Begun, Ended};
 use crate::signal::{CheckAction, CheckReason, Expectation, LastRun};
 use crate::watched::{Pause, Shown};
 use crate::{
-    Action, CheckEvent, CheckFound, CheckMemory, CheckSchedule, CheckSettings, Fingerprint, Judgement, Moment, NextStep,
-    OpenRun, Reason, Runs, Signal, SubjectId, SubjectView, Verdict,
+    Action, CheckEvent, CheckFound, CheckMemory, CheckSchedule, CheckSettings, Fingerprint, Judgement, Moment,
+    NextStep, OpenRun, Reason, Runs, Signal, SubjectId, SubjectView, Verdict,
 };
 
 /// A sign this much before its moment still meets it: clocks of two hosts differ, and a scheduler may be a little early.

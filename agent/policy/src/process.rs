@@ -168,9 +168,10 @@ impl Process {
                 self.state = S::Unseen { since };
             }
             (S::Alive { process: seen }, I::Ended { process, exit })
-            | (S::Unlooked { seen: Some(seen), .. } | S::Unknown { seen: Some(seen), .. }, I::Ended { process, exit })
-                if seen == process =>
-            {
+            | (
+                S::Unlooked { seen: Some(seen), .. } | S::Unknown { seen: Some(seen), .. },
+                I::Ended { process, exit },
+            ) if seen == process => {
                 self.state = S::Gone { process, how: How::Ended(exit) };
             }
             // A look may be faster than the word of how it ended.
@@ -204,7 +205,8 @@ impl Process {
     /// Ends a pause, whose time does not count.
     fn unpause(&mut self, now: Moment) {
         let Some(pause) = self.pause.take() else { return };
-        if let State::Unlooked { since, .. } | State::Unseen { since } | State::Unknown { since, .. } = &mut self.state {
+        if let State::Unlooked { since, .. } | State::Unseen { since } | State::Unknown { since, .. } = &mut self.state
+        {
             *since = since.after(now.since(pause.since)).min(now);
         }
     }

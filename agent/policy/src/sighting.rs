@@ -195,7 +195,9 @@ impl fmt::Display for ProcessReason {
                 write!(f, "no process ever seen in {}, and it had {}", Span(waited), Span(start_within))
             }
             Self::Lives { pid } => write!(f, "process {pid} lives"),
-            Self::Gone { pid, absence: Absence::Unnamed } => write!(f, "process {pid} is gone, and nothing names another"),
+            Self::Gone { pid, absence: Absence::Unnamed } => {
+                write!(f, "process {pid} is gone, and nothing names another")
+            }
             Self::Gone { pid, absence: Absence::NoProcess } => write!(f, "process {pid} is gone"),
             Self::Gone { pid, absence: Absence::Reused } => {
                 write!(f, "process {pid} is gone: its number belongs to a process with another start time")
@@ -203,7 +205,9 @@ impl fmt::Display for ProcessReason {
             Self::Ended { pid, exit: Some(Exit::Status(status)) } => {
                 write!(f, "process {pid} ended with exit status {status}")
             }
-            Self::Ended { pid, exit: Some(Exit::Signal(signal)) } => write!(f, "process {pid} was ended by signal {signal}"),
+            Self::Ended { pid, exit: Some(Exit::Signal(signal)) } => {
+                write!(f, "process {pid} was ended by signal {signal}")
+            }
             Self::Ended { pid, exit: None } => write!(f, "process {pid} ended"),
             Self::LookFailed => f.write_str("a look at its process failed, so nothing is known"),
         }

@@ -278,7 +278,12 @@ impl fmt::Display for CheckReason {
                 write!(f, "a signal was expected {}, and its grace is {}", Late { overdue, in_gap }, Span(grace))
             }
             Self::NotSignaled { overdue, grace, in_gap } => {
-                write!(f, "no signal; it was expected {}, and {} of grace are over", Late { overdue, in_gap }, Span(grace))
+                write!(
+                    f,
+                    "no signal; it was expected {}, and {} of grace are over",
+                    Late { overdue, in_gap },
+                    Span(grace)
+                )
             }
             Self::SaysFailed { status: Some(status), ago } => {
                 write!(f, "it told exit status {status}, {} ago", Span(ago))

@@ -1,5 +1,6 @@
 //! The subjects that latido only watches, checks and processes: what they have in common.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
@@ -27,7 +28,7 @@ struct Entry {
 
 #[derive(Debug)]
 pub(crate) enum Subject {
-    Check(Check),
+    Check(Box<Check>),
     Process(Process),
 }
 
@@ -40,7 +41,9 @@ impl Watched {
                 match entry {
                     Some(Subject::Check(check)) => check.find_again(settings, found, now, out),
                     Some(Subject::Process(_)) => return out.unexpected(),
-                    None => self.add(subject, Subject::Check(Check::found(subject, settings, found, now, out))),
+                    None => {
+                        self.add(subject, Subject::Check(Box::new(Check::found(subject, settings, found, now, out))))
+                    }
                 }
                 return self.plan(subject, now);
             }

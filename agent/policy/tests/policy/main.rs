@@ -1,6 +1,7 @@
 //! The policy as its caller sees it: events in, actions out, and a clock that only the test moves.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions it calls")]
 
+mod check_times;
 mod checks;
 mod doubt;
 mod field_cases;
@@ -15,4 +16,5 @@ mod quiet;
 mod restart;
 mod table;
 mod watch;
+mod watch_properties;
 mod watch_tables;

@@ -132,10 +132,8 @@ impl Bench {
     }
 
     pub(crate) fn process_reason(&self) -> ProcessReason {
-        match self.of(PROCESS).1 {
-            Reason::Process(because) => because,
-            because => panic!("{because}"),
-        }
+        let Reason::Process(because) = self.of(PROCESS).1 else { panic!("{}", self.of(PROCESS).1) };
+        because
     }
 }
 

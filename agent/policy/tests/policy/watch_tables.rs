@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use latido_policy::{
-    Absence, Action, CheckAction, CheckEvent, CheckFound, CheckSettings, Event, Exit, Expectation, Naming, OPEN_RUNS_MAX,
-    ProcessAction, ProcessEvent, ProcessFound, Sighting, Signal, SubjectId,
+    Absence, Action, CheckAction, CheckEvent, CheckFound, CheckSettings, Event, Exit, Expectation, Naming,
+    OPEN_RUNS_MAX, ProcessAction, ProcessEvent, ProcessFound, Sighting, Signal, SubjectId,
 };
 
 use crate::harness::Bench;
@@ -55,9 +55,7 @@ const CHECKS: &[(&str, Setup)] = &[
             bench.signal(Signal::Succeeded, run(1));
         })
     }),
-    ("succeeded, every hour", || {
-        after(Bench::check(hourly()), |bench| drop(bench.signal(Signal::Succeeded, run(1))))
-    }),
+    ("succeeded, every hour", || after(Bench::check(hourly()), |bench| drop(bench.signal(Signal::Succeeded, run(1))))),
     ("late", || after(succeeded(), |bench| drop(bench.pass(HOUR + MINUTE)))),
     ("late, every hour", || {
         after(Bench::check(hourly()), |bench| {
@@ -65,9 +63,7 @@ const CHECKS: &[(&str, Setup)] = &[
             bench.pass(HOUR + MINUTE);
         })
     }),
-    ("late, run of before under way", || {
-        after(running(), |bench| drop(bench.pass(HOUR + MINUTE)))
-    }),
+    ("late, run of before under way", || after(running(), |bench| drop(bench.pass(HOUR + MINUTE)))),
     ("stale", || after(succeeded(), |bench| drop(bench.pass(2 * HOUR)))),
     ("hung", || {
         after(Bench::check_due_in(daily(), DAY), |bench| {
@@ -144,9 +140,7 @@ const PROCESSES: &[(&str, Setup)] = &[
         })
     }),
     ("alive", alive),
-    ("unknown, never seen", || {
-        after(Bench::process(ProcessFound::default()), |bench| drop(bench.look_in_vain()))
-    }),
+    ("unknown, never seen", || after(Bench::process(ProcessFound::default()), |bench| drop(bench.look_in_vain()))),
     ("unknown", || after(alive(), |bench| drop(bench.look_in_vain()))),
     ("gone", || after(alive(), |bench| drop(bench.miss(Absence::NoProcess)))),
     ("ended", || after(alive(), |bench| drop(bench.tell(process_ended(7))))),
@@ -221,7 +215,8 @@ fn line(subject: SubjectId, setup: Setup, act: impl FnOnce(&mut Bench) -> Vec<Ac
     let mut bench = setup();
     let before = (bench.policy.refused_count(), bench.policy.unexpected_count());
     let actions = act(&mut bench);
-    let state = bench.policy.subject(subject).map_or("gone".to_owned(), |view| format!("{} {}", view.phase, view.verdict));
+    let state =
+        bench.policy.subject(subject).map_or("gone".to_owned(), |view| format!("{} {}", view.phase, view.verdict));
     let mut line = format!("{state:<16}");
     for action in &actions {
         write!(line, " | {}", short(action)).unwrap();

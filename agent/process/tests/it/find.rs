@@ -10,10 +10,12 @@ use latido_process::identity;
 struct Sleeper(Child);
 
 impl Sleeper {
+    #[expect(clippy::disallowed_methods, reason = "tests start strangers")]
     fn new(mark: &str) -> Self {
-        // The shell stays, since it has something to do after the sleep.
-        let script = format!("sleep 600; : {mark}");
-        Self(Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).spawn().unwrap())
+        // The shell waits for a line that never comes, and for nothing else that could outlive it.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "read line", mark]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(shell.spawn().unwrap())
     }
 }
 
