@@ -167,3 +167,41 @@ fn what_ended_while_nobody_watched_is_told_to_the_journal_once() {
     world.step(vec![Fact::JobRemoved { job: name() }]);
     assert!(world.kinds().iter().any(|kind| kind == "agent"), "a removal is told too");
 }
+
+// framed-data/overseer PR #54
+#[test]
+fn c013_the_senders_clock_makes_nobody_dead_or_immortal() {
+    for skew in [-3_600_000, 3_600_000_i64] {
+        let mut world = World::new(MemoryStore::default());
+        let found = world.found(FoundState::Running, 1);
+        let Fact::Heard { mut status } = world.status(1, Duration::ZERO) else { unreachable!() };
+        let theirs = WallTime::from_millis(world.wall().as_millis().saturating_add_signed(skew));
+        (status.at, status.last_beat) = (theirs, Some(theirs));
+        world.step(vec![found, Fact::Heard { status }]);
+        world.pass(2 * SECOND);
+        assert_eq!(world.verdict(), Verdict::Alive, "{skew}");
+        world.pass(9 * SECOND);
+        assert_eq!(world.verdict(), Verdict::Stale, "{skew}: silence counts from its arrival");
+    }
+}
+
+// google/fleetspeak execution.go
+#[test]
+fn c037_time_in_which_the_driver_was_busy_counts_against_nobody_and_queued_beats_come_first() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let beat = world.status(1, Duration::ZERO);
+    world.step(vec![found, beat]);
+    for sequence in 2..6 {
+        // The step took 20 s, twice the ttl: its beats wait in the queue and are applied before anything is judged.
+        world.monotonic += 20 * SECOND;
+        world.rest();
+        world.monotonic += SECOND;
+        let queued = world.status(sequence, 3 * SECOND);
+        world.step(vec![queued]);
+        assert_ne!(world.verdict(), Verdict::Stale);
+    }
+    let gaps = world.driver.store().entries_after(0, &[], 1000).unwrap();
+    let gaps = gaps.iter().filter(|row| row.body.contains("could not hear for 20.0 s")).count();
+    assert_eq!(gaps, 4, "the agent blames itself");
+}

@@ -76,6 +76,11 @@ impl World {
         output
     }
 
+    /// Says that the step before took until the present moment.
+    pub(crate) fn rest(&mut self) {
+        self.driver.rest(Reading { monotonic: self.monotonic, boottime: self.monotonic, wall: self.wall() });
+    }
+
     /// Lets time pass with a driver that is called whenever it asks to be, and gathers its orders.
     pub(crate) fn pass(&mut self, length: Duration) -> Vec<Order> {
         let end = self.monotonic + length;

@@ -53,6 +53,43 @@ fn attempts_until_rest(bench: &mut Bench, mut how: impl FnMut(u32) -> Ending) ->
     unreachable!("the numbers do not end")
 }
 
+// systemd/systemd PR #38528
+#[test]
+fn c002_a_job_that_was_paused_for_three_ttls_is_shown_so_and_starts_with_a_whole_ttl() {
+    let mut bench = Bench::running(eager());
+    bench.heard(attempt(1), beat(1, 5));
+    bench.want(Want::Pause(None));
+    assert_eq!((acts(&bench.pass(seconds(540))), bench.phase()), (vec![], Phase::Paused));
+    bench.want(Want::Run);
+    assert_eq!(acts(&bench.pass(seconds(179))), []);
+    assert_eq!((bench.phase(), bench.view().attempt), (Phase::Running, attempt(1)));
+}
+
+// etcd-io/etcd#13019
+#[test]
+fn c012_the_time_that_is_left_falls_to_nothing_and_the_verdict_comes_with_it() {
+    let mut settings = settings();
+    settings.lease.beats = BeatSource::Own;
+    settings.lease.interval = seconds(3);
+    settings.lease.ttl = seconds(9);
+    let mut bench = Bench::running(settings);
+    bench.heard(attempt(1), beat(1, 5));
+    let mut before = seconds(9);
+    for step in 1..=200 {
+        bench.pass(Duration::from_millis(50));
+        let view = bench.view();
+        let left = view.next.map_or(Duration::ZERO, |(_, at)| at.since(view.at));
+        assert!(left <= seconds(9), "{left:?} at step {step}");
+        let is_over = Duration::from_millis(50) * step >= seconds(9);
+        assert_eq!(view.verdict == Verdict::Stale, is_over, "at step {step}");
+        if view.verdict == Verdict::Late {
+            assert!(left < before, "{left:?} after {before:?}");
+            before = left;
+        }
+    }
+    assert_eq!(bench.view().next, None, "nothing is left, and no more is waited for");
+}
+
 // PrefectHQ/prefect#16459
 #[test]
 fn c022_the_newest_beat_counts_at_the_time_of_the_decision() {

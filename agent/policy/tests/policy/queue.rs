@@ -209,6 +209,17 @@ fn whoever_waits_for_the_pace_shows_its_place_and_when_its_turn_comes() {
 }
 
 #[test]
+fn whoever_comes_when_it_is_anothers_turn_goes_behind_it() {
+    let mut bench = Bench::empty();
+    pace(&mut bench, 1, 10);
+    add(&mut bench, 0, settings(), Found::default());
+    assert_eq!(add(&mut bench, 1, settings(), Found::default()), []);
+    bench.now = bench.now.after(seconds(10));
+    assert_eq!(add(&mut bench, 2, settings(), Found::default()), [1]);
+    assert_eq!(place(&bench, 2), Some(1));
+}
+
+#[test]
 fn a_resume_by_hand_keeps_no_pace() {
     let mut bench = Bench::empty();
     pace(&mut bench, 1, 1000);
