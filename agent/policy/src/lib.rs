@@ -7,20 +7,34 @@
 extern crate alloc;
 
 mod action;
+mod alert;
+mod alert_event;
+mod alert_model;
+mod alerts;
 mod backoff;
 mod deadlines;
 mod event;
+mod group;
 mod job;
+mod minimum;
 mod model;
 mod moment;
+mod mute;
 mod policy;
 mod reason;
+mod silence;
 mod state;
+mod telling;
 mod transitions;
 mod verdict;
 mod view;
 
 pub use action::Action;
+pub use alert_event::{AlertAction, AlertEvent, Resolution, SilenceEnd, Telling};
+pub use alert_model::{
+    About, AlertKey, AlertRecord, AlertSettings, AlertView, Condition, Confirm, Mute, RuleName, Severity, Silence,
+    SilenceId, SilenceScope, Standing,
+};
 pub use event::{Ending, Event, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded};
 pub use model::{
     Attempt, AttemptNumber, BeatSource, Class, Epoch, Fingerprint, JobSettings, Lease, Orphans, Phase, ProcessId,

@@ -1,16 +1,19 @@
 //! All subjects together: events in, actions out.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
+use crate::alerts::Alerts;
 use crate::deadlines::Deadlines;
 use crate::job::{Input, Job, Outbox};
-use crate::{Action, Event, Moment, SubjectId, SubjectView};
+use crate::{Action, AlertView, Event, Moment, Silence, SubjectId, SubjectView};
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
 #[derive(Debug)]
 pub struct Policy {
     jobs: BTreeMap<SubjectId, Entry>,
     deadlines: Deadlines,
+    alerts: Alerts,
     /// Bounded by its caller, who takes everything out after each call: one event gives out a handful.
     actions: VecDeque<Action>,
     outbox: Outbox,
@@ -37,6 +40,7 @@ impl Policy {
         Self {
             jobs: BTreeMap::new(),
             deadlines: Deadlines::default(),
+            alerts: Alerts::default(),
             actions: VecDeque::new(),
             outbox: Outbox::default(),
             now: Moment::ORIGIN,
@@ -75,7 +79,9 @@ impl Policy {
             }
             Event::LookFailed { subject, attempt } => self.tell(subject, Input::LookFailed { attempt }, now),
             Event::GapFound { length } => self.actions.push_back(Action::RecordGap { length }),
+            Event::Alert(event) => self.alerts.handle_event(event, now),
         }
+        self.take_alerts();
     }
 
     /// Does what is due. Early or repeated calls do nothing.
@@ -87,12 +93,18 @@ impl Policy {
             }
             self.with(subject, now, |job, out| job.time_out(now, out));
         }
+        self.alerts.handle_timeout(now);
+        if self.alerts.take_look(now) {
+            let views: Vec<SubjectView> = self.subjects().collect();
+            views.iter().for_each(|view| self.alerts.look(view, now));
+        }
+        self.take_alerts();
     }
 
     /// Answers when to call [`handle_timeout`](Self::handle_timeout) next; `None` if nothing happens by itself.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        self.deadlines.first()
+        self.deadlines.first().into_iter().chain(self.alerts.poll_timeout()).min()
     }
 
     /// Takes out the next action. They are to be carried out in this order.
@@ -111,10 +123,20 @@ impl Policy {
         self.jobs.values().map(|entry| entry.job.view(self.now))
     }
 
+    /// Answers all alerts that are not over, in the order of their keys.
+    pub fn alerts(&self) -> impl Iterator<Item = AlertView> + '_ {
+        self.alerts.views(self.now)
+    }
+
+    /// Answers all silences that hold, by number.
+    pub fn silences(&self) -> impl Iterator<Item = &Silence> {
+        self.alerts.silences()
+    }
+
     /// How many events were refused because they came late, twice or with an old epoch. It grows in ordinary life.
     #[must_use]
     pub fn refused_count(&self) -> u64 {
-        self.outbox.refused_count
+        self.outbox.refused_count + self.alerts.refused_count()
     }
 
     /// How many events contradicted what was told before. It stays 0 as long as the caller does what it was told.
@@ -130,6 +152,10 @@ impl Policy {
         let job = Job::found(subject, settings, found, now, &mut self.outbox);
         self.jobs.insert(subject, Entry { job, deadline: None });
         self.with(subject, now, |_, _| {});
+    }
+
+    fn take_alerts(&mut self) {
+        self.actions.extend(core::iter::from_fn(|| self.alerts.poll_action()).map(Action::Alert));
     }
 
     fn tell(&mut self, subject: SubjectId, input: Input, now: Moment) {

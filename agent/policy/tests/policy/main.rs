@@ -1,6 +1,8 @@
 //! The policy as its caller sees it: events in, actions out, and a clock that only the test moves.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions it calls")]
 
+mod alert_bench;
+mod alerts;
 mod field_cases;
 mod harness;
 mod jobs;

@@ -217,7 +217,8 @@ proptest! {
                 | Event::OrphanEnded { .. }
                 | Event::StrategyAnswered { .. }
                 | Event::LookFailed { .. }
-                | Event::GapFound { .. } => {}
+                | Event::GapFound { .. }
+                | Event::Alert(_) => {}
             }
             policy.handle_event(event, now);
             let mut actions = drain(&mut policy);
@@ -331,7 +332,10 @@ impl World {
     fn collect(&mut self) {
         for action in drain(&mut self.policy) {
             match action {
-                Action::RecordVerdict { .. } | Action::RecordPhase { .. } | Action::RecordGap { .. } => {}
+                Action::RecordVerdict { .. }
+                | Action::RecordPhase { .. }
+                | Action::RecordGap { .. }
+                | Action::Alert(_) => {}
                 Action::Launch { .. } => {
                     assert_eq!(self.real, Real::Nothing, "a launch beside what lives or is not recorded");
                     self.orders.push(action);
@@ -412,7 +416,8 @@ impl World {
             | Action::RecordLost { .. }
             | Action::RecordVerdict { .. }
             | Action::RecordPhase { .. }
-            | Action::RecordGap { .. } => {}
+            | Action::RecordGap { .. }
+            | Action::Alert(_) => {}
         }
     }
 

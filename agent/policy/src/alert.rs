@@ -1,0 +1,411 @@
+//! One alert, from the first finding until nobody needs to remember it.
+
+use core::time::Duration;
+
+use crate::{AlertRecord, AlertSettings, Confirm, Fingerprint, Moment, Resolution, Severity, Standing, Telling};
+
+/// One alert. What is told of it, and when, is decided here; [`crate::alerts`] knows of the others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alert {
+    /// how bad it is, as it was found last
+    pub(crate) severity: Severity,
+    /// where its subject is
+    pub(crate) host: Option<Fingerprint>,
+    /// since when it holds, or held last; what comes and goes began with its first coming that was told
+    began: Moment,
+    /// when it came last
+    came_at: Moment,
+    /// how often it came in this series; 0 before it is confirmed
+    comings: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It holds and is not confirmed.
+    Pending { since: Moment, sweeps: u32 },
+    /// It is confirmed and nobody was told: until `tell_at` it waits for others of its kind, without it it is muted.
+    Confirmed { sweeps: u32, tell_at: Option<Moment>, ended_at: Option<Moment> },
+    /// It holds and was told as part of a group.
+    Grouped,
+    /// It was told that it holds.
+    Firing(Told),
+    /// It was told that it holds, and it has ended.
+    Ending { told: Told, ended_at: Moment },
+    /// It was told that it comes and goes.
+    Flapping { told: Told, holds: bool, changed_at: Moment },
+    /// It is over, and remembered in case it comes again.
+    Quiet { until: Moment },
+}
+
+/// What people know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Told {
+    severity: Severity,
+    acknowledged: Option<Severity>,
+    remind_at: Option<Moment>,
+}
+
+/// What happens to one alert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// A call found it.
+    Found(Severity),
+    /// A call that contained its subject did not find it.
+    NotFound,
+    /// Its deadline may have come, or what muted it may have ended.
+    TimeCame,
+    /// It is ready, and told by itself.
+    Tell,
+    /// It is ready, and told as part of a group.
+    Join,
+    /// Somebody says that it is known.
+    Acknowledged,
+    /// Its subject is watched no longer.
+    Removed,
+}
+
+/// What follows beyond the alert itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing.
+    Nothing,
+    /// It may be told: by itself or with others, which is not decided here.
+    Ready,
+    /// This is told of it.
+    Tell(Telling),
+    /// It leaves its group.
+    Left,
+    /// Nobody needs to remember it.
+    Over,
+    /// It makes no sense in this state.
+    Refused,
+}
+
+/// What decides beside the alert's own state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms<'a> {
+    pub(crate) settings: &'a AlertSettings,
+    pub(crate) confirm: Confirm,
+    /// how long it waits for others of its kind
+    pub(crate) group_for: Duration,
+    /// something keeps it from being told
+    pub(crate) is_muted: bool,
+    pub(crate) now: Moment,
+}
+
+impl Alert {
+    /// An alert of which nothing is known but that it is to be found now.
+    pub(crate) fn unknown(severity: Severity, host: Option<Fingerprint>, now: Moment) -> Self {
+        Self { severity, host, began: now, came_at: now, comings: 0, state: State::Quiet { until: now } }
+    }
+
+    /// An alert as the store remembers it.
+    pub(crate) fn restored(
+        record: AlertRecord,
+        host: Option<Fingerprint>,
+        began: Moment,
+        told_at: Moment,
+        terms: &Terms<'_>,
+    ) -> Self {
+        let now = terms.now;
+        let AlertRecord { standing, severity, told, acknowledged, comings, subjects: _ } = record;
+        let remind_at = terms.settings.remind_every.filter(|_| acknowledged.is_none()).map(|every| told_at.after(every));
+        let told = Told { severity: told, acknowledged, remind_at };
+        let state = match standing {
+            // Nobody was told, and what muted it may be over: it is told if it is found again.
+            Standing::Muted => State::Pending { since: began, sweeps: 0 },
+            Standing::Grouped => State::Grouped,
+            Standing::Firing => State::Firing(told),
+            Standing::Ending => State::Ending { told, ended_at: now },
+            Standing::Flapping => State::Flapping { told, holds: true, changed_at: now },
+        };
+        Self { severity, host, began, came_at: told_at, comings, state }
+    }
+
+    /// Takes in what happened.
+    pub(crate) fn handle(&mut self, input: Input, terms: &Terms<'_>) -> Effect {
+        let now = terms.now;
+        if let Input::Found(severity) = input {
+            self.severity = severity;
+        }
+        match (self.state, input) {
+            (State::Quiet { .. }, Input::Found(_)) => {
+                self.began = now;
+                self.pend(now, 1, terms)
+            }
+            (State::Pending { since, sweeps }, Input::Found(_)) => self.pend(since, sweeps.saturating_add(1), terms),
+            (State::Pending { since, sweeps }, Input::TimeCame) => self.pend(since, sweeps, terms),
+            (State::Pending { .. }, Input::NotFound) if self.comings > 0 => self.rest(Effect::Nothing, terms),
+            (State::Pending { .. }, Input::NotFound | Input::Removed)
+            | (State::Confirmed { .. } | State::Quiet { .. }, Input::Removed) => Effect::Over,
+
+            (State::Confirmed { ended_at: Some(_), .. }, Input::Found(_)) => self.come_again(terms),
+            (State::Confirmed { tell_at: None, .. }, Input::NotFound) => self.rest(Effect::Nothing, terms),
+            (State::Confirmed { ended_at: None, sweeps, tell_at }, Input::NotFound) => {
+                self.turn(State::Confirmed { sweeps, tell_at, ended_at: Some(now) }, Effect::Nothing)
+            }
+            (State::Confirmed { .. }, Input::TimeCame) => self.come_due(terms),
+            (State::Confirmed { sweeps, ended_at, .. }, Input::Tell) => self.tell(sweeps, ended_at, terms),
+            (State::Confirmed { ended_at: None, .. }, Input::Join) => self.turn(State::Grouped, Effect::Nothing),
+            (State::Confirmed { ended_at: Some(_), .. }, Input::Join) => self.rest(Effect::Nothing, terms),
+
+            (State::Grouped, Input::NotFound | Input::Removed) => self.rest(Effect::Left, terms),
+
+            (State::Firing(told) | State::Flapping { told, holds: true, .. }, Input::Found(severity)) => {
+                self.rise(told, severity, terms)
+            }
+            (State::Firing(told), Input::NotFound) => {
+                self.turn(State::Ending { told, ended_at: now }, Effect::Nothing)
+            }
+            (State::Firing(told), Input::TimeCame) => self.remind(told, terms),
+
+            (State::Ending { told, .. }, Input::Found(_)) => self.return_from_ending(told, terms),
+            (State::Ending { ended_at, .. }, Input::TimeCame)
+                if now >= ended_at.after(terms.settings.resolve_after) =>
+            {
+                self.resolve(Resolution::NotFound, terms)
+            }
+
+            (State::Flapping { told, holds: false, .. }, Input::Found(severity)) => {
+                self.come(terms);
+                self.state = State::Flapping { told, holds: true, changed_at: now };
+                self.rise(told, severity, terms)
+            }
+            (State::Flapping { told, holds: true, .. }, Input::NotFound) => {
+                self.turn(State::Flapping { told, holds: false, changed_at: now }, Effect::Nothing)
+            }
+            (State::Flapping { told, holds, changed_at }, Input::TimeCame)
+                if now >= changed_at.after(terms.settings.flap_window) =>
+            {
+                if holds { self.settle(told, terms) } else { self.resolve(Resolution::NotFound, terms) }
+            }
+
+            (State::Firing(told) | State::Ending { told, .. } | State::Flapping { told, .. }, Input::Acknowledged) => {
+                self.set_told(Told { acknowledged: Some(told.severity), remind_at: None, ..told }, Effect::Nothing)
+            }
+            (State::Firing(_) | State::Ending { .. } | State::Flapping { .. }, Input::Removed) => {
+                self.resolve(Resolution::Removed, terms)
+            }
+
+            (State::Quiet { until }, Input::TimeCame) if now >= until => Effect::Over,
+
+            (State::Confirmed { ended_at: None, .. } | State::Grouped, Input::Found(_))
+            | (State::Confirmed { ended_at: Some(_), .. } | State::Ending { .. } | State::Quiet { .. }, Input::NotFound)
+            | (State::Flapping { holds: false, .. }, Input::NotFound)
+            | (State::Grouped | State::Ending { .. } | State::Flapping { .. } | State::Quiet { .. }, Input::TimeCame) => {
+                Effect::Nothing
+            }
+
+            (
+                State::Pending { .. } | State::Confirmed { .. } | State::Grouped | State::Quiet { .. },
+                Input::Acknowledged,
+            )
+            | (
+                State::Pending { .. }
+                | State::Grouped
+                | State::Firing(_)
+                | State::Ending { .. }
+                | State::Flapping { .. }
+                | State::Quiet { .. },
+                Input::Tell | Input::Join,
+            ) => Effect::Refused,
+        }
+    }
+
+    /// The next moment at which something happens by itself.
+    pub(crate) fn deadline(&self, terms: &Terms<'_>) -> Option<Moment> {
+        let settings = terms.settings;
+        match self.state {
+            State::Pending { since, sweeps } => {
+                (sweeps >= terms.confirm.sweeps.get()).then(|| since.after(terms.confirm.held_for))
+            }
+            State::Confirmed { tell_at, .. } => tell_at,
+            State::Grouped => None,
+            State::Firing(told) => told.remind_at,
+            State::Ending { ended_at, .. } => Some(ended_at.after(settings.resolve_after)),
+            State::Flapping { changed_at, .. } => Some(changed_at.after(settings.flap_window)),
+            State::Quiet { until } => Some(until),
+        }
+    }
+
+    /// Where it stands, as far as that outlives the agent.
+    pub(crate) fn record(&self, subjects: u32) -> Option<AlertRecord> {
+        let untold = Told { severity: self.severity, acknowledged: None, remind_at: None };
+        let (standing, told) = match self.state {
+            State::Pending { .. } | State::Confirmed { tell_at: Some(_), .. } | State::Quiet { .. } => return None,
+            State::Confirmed { tell_at: None, .. } => (Standing::Muted, untold),
+            State::Grouped => (Standing::Grouped, untold),
+            State::Firing(told) => (Standing::Firing, told),
+            State::Ending { told, .. } => (Standing::Ending, told),
+            State::Flapping { told, .. } => (Standing::Flapping, told),
+        };
+        Some(AlertRecord {
+            standing,
+            severity: self.severity,
+            told: told.severity,
+            acknowledged: told.acknowledged,
+            comings: self.comings,
+            subjects,
+        })
+    }
+
+    /// How long it has held, or held last.
+    pub(crate) fn held_for(&self, now: Moment) -> Duration {
+        let until = match self.state {
+            State::Ending { ended_at, .. }
+            | State::Confirmed { ended_at: Some(ended_at), .. }
+            | State::Flapping { holds: false, changed_at: ended_at, .. } => ended_at,
+            State::Pending { .. }
+            | State::Confirmed { ended_at: None, .. }
+            | State::Grouped
+            | State::Firing(_)
+            | State::Flapping { holds: true, .. }
+            | State::Quiet { .. } => now,
+        };
+        until.since(self.began)
+    }
+
+    /// It is confirmed and nobody was told.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        matches!(self.state, State::Confirmed { .. })
+    }
+
+    /// It is part of a group.
+    pub(crate) fn is_grouped(&self) -> bool {
+        matches!(self.state, State::Grouped)
+    }
+
+    /// It is over, and only remembered.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(self.state, State::Quiet { .. })
+    }
+
+    /// It was confirmed and is not over.
+    pub(crate) fn is_on(&self) -> bool {
+        !matches!(self.state, State::Quiet { .. } | State::Pending { .. })
+    }
+
+    fn turn(&mut self, state: State, effect: Effect) -> Effect {
+        self.state = state;
+        effect
+    }
+
+    /// It is over; it is remembered for as long as a coming would continue its series.
+    fn rest(&mut self, effect: Effect, terms: &Terms<'_>) -> Effect {
+        self.turn(State::Quiet { until: terms.now.after(terms.settings.flap_window) }, effect)
+    }
+
+    /// Counts a coming, in a series of its own if the last one is long ago.
+    fn come(&mut self, terms: &Terms<'_>) {
+        let continues = terms.now.since(self.came_at) <= terms.settings.flap_window;
+        self.comings = if continues { self.comings.saturating_add(1) } else { 1 };
+        self.came_at = terms.now;
+    }
+
+    fn flaps(&self, terms: &Terms<'_>) -> bool {
+        self.comings >= terms.settings.flap_min.get()
+    }
+
+    fn pend(&mut self, since: Moment, sweeps: u32, terms: &Terms<'_>) -> Effect {
+        let Confirm { sweeps: needed, held_for } = terms.confirm;
+        if sweeps < needed.get() || terms.now.since(since) < held_for {
+            return self.turn(State::Pending { since, sweeps }, Effect::Nothing);
+        }
+        self.come(terms);
+        let tell_at = Some(terms.now.after(terms.group_for));
+        self.turn(State::Confirmed { sweeps, tell_at, ended_at: None }, Effect::Nothing)
+    }
+
+    /// It came again before anybody was told.
+    fn come_again(&mut self, terms: &Terms<'_>) -> Effect {
+        let State::Confirmed { sweeps, tell_at, .. } = self.state else { return Effect::Refused };
+        self.come(terms);
+        self.turn(State::Confirmed { sweeps, tell_at, ended_at: None }, Effect::Nothing)
+    }
+
+    /// Nothing else has to be waited for, unless something mutes it.
+    fn come_due(&mut self, terms: &Terms<'_>) -> Effect {
+        let State::Confirmed { sweeps, tell_at, ended_at } = self.state else { return Effect::Refused };
+        if tell_at.is_some_and(|tell_at| terms.now < tell_at) {
+            return Effect::Nothing;
+        }
+        match (terms.is_muted, ended_at) {
+            (false, _) => Effect::Ready,
+            (true, None) => self.turn(State::Confirmed { sweeps, tell_at: None, ended_at }, Effect::Nothing),
+            (true, Some(_)) => self.rest(Effect::Nothing, terms),
+        }
+    }
+
+    /// It is told by itself, also when it ended while it waited: what was confirmed is not swallowed.
+    fn tell(&mut self, sweeps: u32, ended_at: Option<Moment>, terms: &Terms<'_>) -> Effect {
+        let told = self.told(None, terms);
+        if self.flaps(terms) {
+            let changed_at = ended_at.unwrap_or(terms.now);
+            let state = State::Flapping { told, holds: ended_at.is_none(), changed_at };
+            return self.turn(state, Effect::Tell(Telling::Flaps { comings: self.comings }));
+        }
+        let state = ended_at.map_or(State::Firing(told), |ended_at| State::Ending { told, ended_at });
+        self.turn(state, Effect::Tell(Telling::Began { sweeps }))
+    }
+
+    /// What people know from this moment on.
+    fn told(&self, acknowledged: Option<Severity>, terms: &Terms<'_>) -> Told {
+        let every = terms.settings.remind_every.filter(|_| acknowledged.is_none());
+        Told { severity: self.severity, acknowledged, remind_at: every.map(|every| terms.now.after(every)) }
+    }
+
+    fn set_told(&mut self, told: Told, effect: Effect) -> Effect {
+        let state = match self.state {
+            State::Firing(_) => State::Firing(told),
+            State::Ending { ended_at, .. } => State::Ending { told, ended_at },
+            State::Flapping { holds, changed_at, .. } => State::Flapping { told, holds, changed_at },
+            State::Pending { .. } | State::Confirmed { .. } | State::Grouped | State::Quiet { .. } => self.state,
+        };
+        self.turn(state, effect)
+    }
+
+    /// What is worse than was told is told, and whoever knew of it did not know that. A fall is not: the worst that was
+    /// told stands until it is resolved, so that a severity that swings is told once.
+    fn rise(&mut self, told: Told, severity: Severity, terms: &Terms<'_>) -> Effect {
+        if severity <= told.severity || terms.is_muted {
+            return Effect::Nothing;
+        }
+        self.set_told(self.told(None, terms), Effect::Tell(Telling::Rose))
+    }
+
+    fn remind(&mut self, told: Told, terms: &Terms<'_>) -> Effect {
+        if told.remind_at.is_none_or(|remind_at| terms.now < remind_at) {
+            return Effect::Nothing;
+        }
+        let remind_at = terms.settings.remind_every.map(|every| terms.now.after(every));
+        let effect = if terms.is_muted { Effect::Nothing } else { Effect::Tell(Telling::Reminder) };
+        self.set_told(Told { remind_at, ..told }, effect)
+    }
+
+    /// It came again before its ending was told.
+    fn return_from_ending(&mut self, told: Told, terms: &Terms<'_>) -> Effect {
+        self.come(terms);
+        if self.flaps(terms) && !terms.is_muted {
+            let told = Told { severity: told.severity.max(self.severity), ..told };
+            let state = State::Flapping { told, holds: true, changed_at: terms.now };
+            return self.turn(state, Effect::Tell(Telling::Flaps { comings: self.comings }));
+        }
+        self.state = State::Firing(told);
+        self.rise(told, self.severity, terms)
+    }
+
+    /// It came and went, and holds steadily: a series of its own begins.
+    fn settle(&mut self, told: Told, terms: &Terms<'_>) -> Effect {
+        let comings = core::mem::replace(&mut self.comings, 1);
+        let effect = if terms.is_muted { Effect::Nothing } else { Effect::Tell(Telling::Settled { comings }) };
+        let remind_at = self.told(told.acknowledged, terms).remind_at;
+        self.turn(State::Firing(Told { remind_at, ..told }), effect)
+    }
+
+    /// What was told to hold is told to have ended, whatever mutes it: otherwise people would wait for ever.
+    fn resolve(&mut self, because: Resolution, terms: &Terms<'_>) -> Effect {
+        let comings = self.comings;
+        self.rest(Effect::Tell(Telling::Resolved { comings, because }), terms)
+    }
+}
