@@ -110,7 +110,8 @@ impl Alert {
     ) -> Self {
         let now = terms.now;
         let AlertRecord { standing, severity, told, acknowledged, comings, subjects: _ } = record;
-        let remind_at = terms.settings.remind_every.filter(|_| acknowledged.is_none()).map(|every| told_at.after(every));
+        let remind_at =
+            terms.settings.remind_every.filter(|_| acknowledged.is_none()).map(|every| told_at.after(every));
         let told = Told { severity: told, acknowledged, remind_at };
         let state = match standing {
             // Nobody was told, and what muted it may be over: it is told if it is found again.
@@ -155,9 +156,7 @@ impl Alert {
             (State::Firing(told) | State::Flapping { told, holds: true, .. }, Input::Found(severity)) => {
                 self.rise(told, severity, terms)
             }
-            (State::Firing(told), Input::NotFound) => {
-                self.turn(State::Ending { told, ended_at: now }, Effect::Nothing)
-            }
+            (State::Firing(told), Input::NotFound) => self.turn(State::Ending { told, ended_at: now }, Effect::Nothing),
             (State::Firing(told), Input::TimeCame) => self.remind(told, terms),
 
             (State::Ending { told, .. }, Input::Found(_)) => self.return_from_ending(told, terms),
@@ -178,7 +177,11 @@ impl Alert {
             (State::Flapping { told, holds, changed_at }, Input::TimeCame)
                 if now >= changed_at.after(terms.settings.flap_window) =>
             {
-                if holds { self.settle(told, terms) } else { self.resolve(Resolution::NotFound, terms) }
+                if holds {
+                    self.settle(told, terms)
+                } else {
+                    self.resolve(Resolution::NotFound, terms)
+                }
             }
 
             (State::Firing(told) | State::Ending { told, .. } | State::Flapping { told, .. }, Input::Acknowledged) => {
@@ -191,7 +194,10 @@ impl Alert {
             (State::Quiet { until }, Input::TimeCame) if now >= until => Effect::Over,
 
             (State::Confirmed { ended_at: None, .. } | State::Grouped, Input::Found(_))
-            | (State::Confirmed { ended_at: Some(_), .. } | State::Ending { .. } | State::Quiet { .. }, Input::NotFound)
+            | (
+                State::Confirmed { ended_at: Some(_), .. } | State::Ending { .. } | State::Quiet { .. },
+                Input::NotFound,
+            )
             | (State::Flapping { holds: false, .. }, Input::NotFound)
             | (State::Grouped | State::Ending { .. } | State::Flapping { .. } | State::Quiet { .. }, Input::TimeCame) => {
                 Effect::Nothing

@@ -3,7 +3,9 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::{About, AlertKey, AlertRecord, AlertSettings, Confirm, Fingerprint, RuleName, Severity, Silence, SilenceId};
+use crate::{
+    About, AlertKey, AlertRecord, AlertSettings, Confirm, Fingerprint, RuleName, Severity, Silence, SilenceId,
+};
 
 /// Something that has happened to alerts.
 ///

@@ -14,7 +14,7 @@ use crate::{
 
 /// Alerts that are remembered at the same time. One more finding about a subject is counted and dropped, and the next
 /// call finds it again when there is room; what is about the agent, and what stands for many, always has room.
-const ALERTS_MAX: usize = 100_000;
+const ALERTS_MAX: usize = 20_000;
 
 /// All alerts, with what keeps them quiet.
 #[derive(Debug, Default)]

@@ -88,12 +88,7 @@ pub(crate) fn find(verdict: Verdict, phase: Phase) -> Option<(Condition, Severit
         (Phase::Held, _) => return Some((Condition::Held, Severity::Critical)),
         (Phase::Paused, _) => return None,
         (
-            Phase::Pending
-            | Phase::Launching
-            | Phase::Running
-            | Phase::Draining
-            | Phase::BackingOff
-            | Phase::Ended,
+            Phase::Pending | Phase::Launching | Phase::Running | Phase::Draining | Phase::BackingOff | Phase::Ended,
             verdict,
         ) => match verdict {
             Verdict::Missing => Condition::Missing,

@@ -2,6 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions it calls")]
 
 mod alert_bench;
+mod alert_field_cases;
+mod alert_properties;
+mod alert_table;
 mod alerts;
 mod field_cases;
 mod harness;

@@ -233,10 +233,9 @@ fn every_event_told_twice_does_what_it_does_once() {
 
 fn acts(action: &Action) -> bool {
     match action {
-        Action::RecordVerdict { .. }
-        | Action::RecordPhase { .. }
-        | Action::RecordGap { .. }
-        | Action::Alert(_) => false,
+        Action::RecordVerdict { .. } | Action::RecordPhase { .. } | Action::RecordGap { .. } | Action::Alert(_) => {
+            false
+        }
         Action::RecordLost { .. }
         | Action::EndOrphan { .. }
         | Action::EndAttempt { .. }
