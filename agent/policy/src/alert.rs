@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use crate::{AlertRecord, AlertSettings, Confirm, Fingerprint, Moment, Resolution, Severity, Standing, Telling};
+use crate::alert_input::{Effect, Input, Terms};
+use crate::{AlertRecord, Confirm, Fingerprint, Moment, Resolution, Severity, Standing, Telling};
 
 /// One alert. What is told of it, and when, is decided here; [`crate::alerts`] knows of the others.
 #[derive(Clone, Copy, Debug)]
@@ -46,52 +47,10 @@ struct Told {
     remind_at: Option<Moment>,
 }
 
-/// What happens to one alert.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    /// A call found it.
-    Found(Severity),
-    /// A call that contained its subject did not find it.
-    NotFound,
-    /// Its deadline may have come, or what muted it may have ended.
-    TimeCame,
-    /// It is ready, and told by itself.
-    Tell,
-    /// It is ready, and told as part of a group.
-    Join,
-    /// Somebody says that it is known.
-    Acknowledged,
-    /// Its subject is watched no longer.
-    Removed,
-}
-
-/// What follows beyond the alert itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// Nothing.
-    Nothing,
-    /// It may be told: by itself or with others, which is not decided here.
-    Ready,
-    /// This is told of it.
-    Tell(Telling),
-    /// It leaves its group.
-    Left,
-    /// Nobody needs to remember it.
-    Over,
-    /// It makes no sense in this state.
-    Refused,
-}
-
-/// What decides beside the alert's own state.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms<'a> {
-    pub(crate) settings: &'a AlertSettings,
-    pub(crate) confirm: Confirm,
-    /// how long it waits for others of its kind
-    pub(crate) group_for: Duration,
-    /// something keeps it from being told
-    pub(crate) is_muted: bool,
-    pub(crate) now: Moment,
+impl Told {
+    fn acknowledged(self) -> Self {
+        Self { acknowledged: Some(self.severity), remind_at: None, ..self }
+    }
 }
 
 impl Alert {
@@ -126,96 +85,135 @@ impl Alert {
 
     /// Takes in what happened.
     pub(crate) fn handle(&mut self, input: Input, terms: &Terms<'_>) -> Effect {
-        let now = terms.now;
         if let Input::Found(severity) = input {
             self.severity = severity;
         }
-        match (self.state, input) {
-            (State::Quiet { .. }, Input::Found(_)) => {
-                self.began = now;
-                self.pend(now, 1, terms)
+        match self.state {
+            State::Quiet { until } => self.when_quiet(until, input, terms),
+            State::Pending { since, sweeps } => self.when_pending(since, sweeps, input, terms),
+            State::Confirmed { sweeps, tell_at, ended_at } => {
+                self.when_confirmed(sweeps, tell_at, ended_at, input, terms)
             }
-            (State::Pending { since, sweeps }, Input::Found(_)) => self.pend(since, sweeps.saturating_add(1), terms),
-            (State::Pending { since, sweeps }, Input::TimeCame) => self.pend(since, sweeps, terms),
-            (State::Pending { .. }, Input::NotFound) if self.comings > 0 => self.rest(Effect::Nothing, terms),
-            (State::Pending { .. }, Input::NotFound | Input::Removed)
-            | (State::Confirmed { .. } | State::Quiet { .. }, Input::Removed) => Effect::Over,
+            State::Grouped => self.when_grouped(input, terms),
+            State::Firing(told) => self.when_firing(told, input, terms),
+            State::Ending { told, ended_at } => self.when_ending(told, ended_at, input, terms),
+            State::Flapping { told, holds, changed_at } => self.when_flapping(told, holds, changed_at, input, terms),
+        }
+    }
 
-            (State::Confirmed { ended_at: Some(_), .. }, Input::Found(_)) => self.come_again(terms),
-            (State::Confirmed { tell_at: None, .. }, Input::NotFound) => self.rest(Effect::Nothing, terms),
-            (State::Confirmed { ended_at: None, sweeps, tell_at }, Input::NotFound) => {
-                self.turn(State::Confirmed { sweeps, tell_at, ended_at: Some(now) }, Effect::Nothing)
+    fn when_quiet(&mut self, until: Moment, input: Input, terms: &Terms<'_>) -> Effect {
+        match input {
+            Input::Found(_) => {
+                self.began = terms.now;
+                self.pend(terms.now, 1, terms)
             }
-            (State::Confirmed { .. }, Input::TimeCame) => self.come_due(terms),
-            (State::Confirmed { sweeps, ended_at, .. }, Input::Tell) => self.tell(sweeps, ended_at, terms),
-            (State::Confirmed { ended_at: None, .. }, Input::Join) => self.turn(State::Grouped, Effect::Nothing),
-            (State::Confirmed { ended_at: Some(_), .. }, Input::Join) => self.rest(Effect::Nothing, terms),
+            Input::TimeCame if terms.now >= until => Effect::Over,
+            Input::Removed => Effect::Over,
+            Input::NotFound | Input::TimeCame => Effect::Nothing,
+            Input::Tell | Input::Join | Input::Acknowledged => Effect::Refused,
+        }
+    }
 
-            (State::Grouped, Input::NotFound | Input::Removed) => self.rest(Effect::Left, terms),
+    fn when_pending(&mut self, since: Moment, sweeps: u32, input: Input, terms: &Terms<'_>) -> Effect {
+        match input {
+            Input::Found(_) => self.pend(since, sweeps.saturating_add(1), terms),
+            Input::TimeCame => self.pend(since, sweeps, terms),
+            Input::NotFound if self.comings > 0 => self.rest(Effect::Nothing, terms),
+            Input::NotFound | Input::Removed => Effect::Over,
+            Input::Tell | Input::Join | Input::Acknowledged => Effect::Refused,
+        }
+    }
 
-            (State::Firing(told) | State::Flapping { told, holds: true, .. }, Input::Found(severity)) => {
-                self.rise(told, severity, terms)
+    fn when_confirmed(
+        &mut self,
+        sweeps: u32,
+        tell_at: Option<Moment>,
+        ended_at: Option<Moment>,
+        input: Input,
+        terms: &Terms<'_>,
+    ) -> Effect {
+        match (input, ended_at) {
+            // Muted: nobody was told that it holds, so nobody is told of its end.
+            (Input::NotFound, _) if tell_at.is_none() => self.rest(Effect::Nothing, terms),
+            (Input::Found(_), None) | (Input::NotFound, Some(_)) => Effect::Nothing,
+            (Input::Found(_), Some(_)) => {
+                self.come(terms);
+                self.turn(State::Confirmed { sweeps, tell_at, ended_at: None }, Effect::Nothing)
             }
-            (State::Firing(told), Input::NotFound) => self.turn(State::Ending { told, ended_at: now }, Effect::Nothing),
-            (State::Firing(told), Input::TimeCame) => self.remind(told, terms),
+            (Input::NotFound, None) => {
+                self.turn(State::Confirmed { sweeps, tell_at, ended_at: Some(terms.now) }, Effect::Nothing)
+            }
+            (Input::TimeCame, _) if tell_at.is_some_and(|tell_at| terms.now < tell_at) => Effect::Nothing,
+            (Input::TimeCame, _) if !terms.is_muted => Effect::Ready,
+            (Input::TimeCame, None) => self.turn(State::Confirmed { sweeps, tell_at: None, ended_at }, Effect::Nothing),
+            (Input::TimeCame, Some(_)) => self.rest(Effect::Nothing, terms),
+            (Input::Tell, _) => self.tell(sweeps, ended_at, terms),
+            (Input::Join, None) => self.turn(State::Grouped, Effect::Nothing),
+            (Input::Join, Some(_)) => self.rest(Effect::Nothing, terms),
+            (Input::Acknowledged, _) => Effect::Refused,
+            (Input::Removed, _) => Effect::Over,
+        }
+    }
 
-            (State::Ending { told, .. }, Input::Found(_)) => self.return_from_ending(told, terms),
-            (State::Ending { ended_at, .. }, Input::TimeCame)
-                if now >= ended_at.after(terms.settings.resolve_after) =>
-            {
+    fn when_grouped(&mut self, input: Input, terms: &Terms<'_>) -> Effect {
+        match input {
+            Input::NotFound | Input::Removed => self.rest(Effect::Left, terms),
+            Input::Found(_) | Input::TimeCame => Effect::Nothing,
+            Input::Tell | Input::Join | Input::Acknowledged => Effect::Refused,
+        }
+    }
+
+    fn when_firing(&mut self, told: Told, input: Input, terms: &Terms<'_>) -> Effect {
+        match input {
+            Input::Found(severity) => self.rise(told, severity, terms),
+            Input::NotFound => self.turn(State::Ending { told, ended_at: terms.now }, Effect::Nothing),
+            Input::TimeCame => self.remind(told, terms),
+            Input::Acknowledged => self.turn(State::Firing(told.acknowledged()), Effect::Nothing),
+            Input::Removed => self.resolve(Resolution::Removed, terms),
+            Input::Tell | Input::Join => Effect::Refused,
+        }
+    }
+
+    fn when_ending(&mut self, told: Told, ended_at: Moment, input: Input, terms: &Terms<'_>) -> Effect {
+        match input {
+            Input::Found(_) => self.return_from_ending(told, terms),
+            Input::TimeCame if terms.now >= ended_at.after(terms.settings.resolve_after) => {
                 self.resolve(Resolution::NotFound, terms)
             }
+            Input::NotFound | Input::TimeCame => Effect::Nothing,
+            Input::Acknowledged => self.turn(State::Ending { told: told.acknowledged(), ended_at }, Effect::Nothing),
+            Input::Removed => self.resolve(Resolution::Removed, terms),
+            Input::Tell | Input::Join => Effect::Refused,
+        }
+    }
 
-            (State::Flapping { told, holds: false, .. }, Input::Found(severity)) => {
+    fn when_flapping(
+        &mut self,
+        told: Told,
+        holds: bool,
+        changed_at: Moment,
+        input: Input,
+        terms: &Terms<'_>,
+    ) -> Effect {
+        match (input, holds) {
+            (Input::Found(severity), true) => self.rise(told, severity, terms),
+            (Input::Found(severity), false) => {
                 self.come(terms);
-                self.state = State::Flapping { told, holds: true, changed_at: now };
+                self.state = State::Flapping { told, holds: true, changed_at: terms.now };
                 self.rise(told, severity, terms)
             }
-            (State::Flapping { told, holds: true, .. }, Input::NotFound) => {
-                self.turn(State::Flapping { told, holds: false, changed_at: now }, Effect::Nothing)
+            (Input::NotFound, true) => {
+                self.turn(State::Flapping { told, holds: false, changed_at: terms.now }, Effect::Nothing)
             }
-            (State::Flapping { told, holds, changed_at }, Input::TimeCame)
-                if now >= changed_at.after(terms.settings.flap_window) =>
-            {
-                if holds {
-                    self.settle(told, terms)
-                } else {
-                    self.resolve(Resolution::NotFound, terms)
-                }
+            (Input::TimeCame, _) if terms.now < changed_at.after(terms.settings.flap_window) => Effect::Nothing,
+            (Input::TimeCame, true) => self.settle(told, terms),
+            (Input::TimeCame, false) => self.resolve(Resolution::NotFound, terms),
+            (Input::NotFound, false) => Effect::Nothing,
+            (Input::Acknowledged, _) => {
+                self.turn(State::Flapping { told: told.acknowledged(), holds, changed_at }, Effect::Nothing)
             }
-
-            (State::Firing(told) | State::Ending { told, .. } | State::Flapping { told, .. }, Input::Acknowledged) => {
-                self.set_told(Told { acknowledged: Some(told.severity), remind_at: None, ..told }, Effect::Nothing)
-            }
-            (State::Firing(_) | State::Ending { .. } | State::Flapping { .. }, Input::Removed) => {
-                self.resolve(Resolution::Removed, terms)
-            }
-
-            (State::Quiet { until }, Input::TimeCame) if now >= until => Effect::Over,
-
-            (State::Confirmed { ended_at: None, .. } | State::Grouped, Input::Found(_))
-            | (
-                State::Confirmed { ended_at: Some(_), .. } | State::Ending { .. } | State::Quiet { .. },
-                Input::NotFound,
-            )
-            | (State::Flapping { holds: false, .. }, Input::NotFound)
-            | (State::Grouped | State::Ending { .. } | State::Flapping { .. } | State::Quiet { .. }, Input::TimeCame) => {
-                Effect::Nothing
-            }
-
-            (
-                State::Pending { .. } | State::Confirmed { .. } | State::Grouped | State::Quiet { .. },
-                Input::Acknowledged,
-            )
-            | (
-                State::Pending { .. }
-                | State::Grouped
-                | State::Firing(_)
-                | State::Ending { .. }
-                | State::Flapping { .. }
-                | State::Quiet { .. },
-                Input::Tell | Input::Join,
-            ) => Effect::Refused,
+            (Input::Removed, _) => self.resolve(Resolution::Removed, terms),
+            (Input::Tell | Input::Join, _) => Effect::Refused,
         }
     }
 
@@ -321,26 +319,6 @@ impl Alert {
         self.come(terms);
         let tell_at = Some(terms.now.after(terms.group_for));
         self.turn(State::Confirmed { sweeps, tell_at, ended_at: None }, Effect::Nothing)
-    }
-
-    /// It came again before anybody was told.
-    fn come_again(&mut self, terms: &Terms<'_>) -> Effect {
-        let State::Confirmed { sweeps, tell_at, .. } = self.state else { return Effect::Refused };
-        self.come(terms);
-        self.turn(State::Confirmed { sweeps, tell_at, ended_at: None }, Effect::Nothing)
-    }
-
-    /// Nothing else has to be waited for, unless something mutes it.
-    fn come_due(&mut self, terms: &Terms<'_>) -> Effect {
-        let State::Confirmed { sweeps, tell_at, ended_at } = self.state else { return Effect::Refused };
-        if tell_at.is_some_and(|tell_at| terms.now < tell_at) {
-            return Effect::Nothing;
-        }
-        match (terms.is_muted, ended_at) {
-            (false, _) => Effect::Ready,
-            (true, None) => self.turn(State::Confirmed { sweeps, tell_at: None, ended_at }, Effect::Nothing),
-            (true, Some(_)) => self.rest(Effect::Nothing, terms),
-        }
     }
 
     /// It is told by itself, also when it ended while it waited: what was confirmed is not swallowed.

@@ -3,7 +3,8 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use crate::alert::{Alert, Effect, Input, Terms};
+use crate::alert::Alert;
+use crate::alert_input::{Effect, Input, Terms};
 use crate::group::{Class, Groups};
 use crate::minimum::{self, LivenessRule};
 use crate::silence::Silences;

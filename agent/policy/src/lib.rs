@@ -9,6 +9,7 @@ extern crate alloc;
 mod action;
 mod alert;
 mod alert_event;
+mod alert_input;
 mod alert_model;
 mod alerts;
 mod backoff;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::alert::Input;
+use crate::alert_input::Input;
 use crate::alerts::Alerts;
 use crate::{About, AlertAction, AlertKey, Condition, Fingerprint, Moment, Mute, RuleName, SilenceEnd, SilenceId};
 

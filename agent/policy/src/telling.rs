@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::alert::Input;
+use crate::alert_input::Input;
 use crate::alerts::Alerts;
 use crate::group::Class;
 use crate::{About, AlertAction, AlertKey, Moment, Severity, Telling};

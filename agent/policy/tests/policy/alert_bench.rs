@@ -62,10 +62,7 @@ impl Alerts {
 
     pub(crate) fn take(&mut self) -> Vec<AlertAction> {
         core::iter::from_fn(|| self.policy.poll_action())
-            .filter_map(|action| match action {
-                Action::Alert(action) => Some(action),
-                _ => None,
-            })
+            .filter_map(|action| if let Action::Alert(action) = action { Some(action) } else { None })
             .collect()
     }
 
