@@ -65,7 +65,27 @@ fn body(body: Body) -> guest::Body {
                 pickups,
             })
         }
-        Body::Alert { rule, fingerprint, subject, severity, state, summary, started } => {
+        Body::Alert {
+            rule,
+            fingerprint,
+            subject,
+            severity,
+            state,
+            summary,
+            started,
+            telling,
+            reason,
+            comings,
+            subjects,
+            who,
+        } => {
+            let attributes = [
+                ("telling", telling.to_string()),
+                ("reason", reason),
+                ("comings", comings.to_string()),
+                ("subjects", subjects.to_string()),
+                ("who", who.join(" ")),
+            ];
             guest::Body::Alert(guest::Alert {
                 rule,
                 fingerprint,
@@ -81,7 +101,10 @@ fn body(body: Body) -> guest::Body {
                 },
                 summary,
                 started: started.as_millis(),
-                attributes: Vec::new(),
+                attributes: attributes
+                    .into_iter()
+                    .map(|(key, value)| guest::Attribute { key: key.to_owned(), value })
+                    .collect(),
             })
         }
         Body::Phase { subject, attempt, epoch, phase, reason } => guest::Body::Other(guest::OtherEntry {

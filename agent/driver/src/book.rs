@@ -60,6 +60,8 @@ impl Latest {
 pub(crate) struct Book {
     ids: BTreeMap<SubjectName, SubjectId>,
     latest: BTreeMap<SubjectId, Latest>,
+    /// ids of names that an alert or a silence knows from before the agent's start, and nobody has been found for yet
+    reserved: BTreeMap<SubjectName, SubjectId>,
     next: u32,
 }
 
@@ -69,10 +71,30 @@ impl Book {
     }
 
     pub(crate) fn add(&mut self, latest: Latest) -> SubjectId {
-        let id = SubjectId(self.next);
-        self.next += 1;
+        let id = self.reserved.remove(&latest.job.name).unwrap_or_else(|| self.free_id());
         self.ids.insert(latest.job.name.clone(), id);
         self.latest.insert(id, latest);
+        id
+    }
+
+    /// The id of a name, or the one that it will have if it is found.
+    pub(crate) fn reserve(&mut self, name: SubjectName) -> SubjectId {
+        if let Some(id) = self.id(&name).or_else(|| self.reserved.get(&name).copied()) {
+            return id;
+        }
+        let id = self.free_id();
+        self.reserved.insert(name, id);
+        id
+    }
+
+    /// Ids of names that nobody was found for.
+    pub(crate) fn take_reserved(&mut self) -> impl Iterator<Item = SubjectId> + use<> {
+        std::mem::take(&mut self.reserved).into_values()
+    }
+
+    fn free_id(&mut self) -> SubjectId {
+        let id = SubjectId(self.next);
+        self.next += 1;
         id
     }
 
@@ -80,6 +102,10 @@ impl Book {
         let id = self.ids.remove(name)?;
         self.latest.remove(&id);
         Some(id)
+    }
+
+    pub(crate) fn name(&self, id: SubjectId) -> Option<&SubjectName> {
+        self.latest.get(&id).map(|latest| &latest.job.name)
     }
 
     pub(crate) fn latest(&self, id: SubjectId) -> Option<&Latest> {

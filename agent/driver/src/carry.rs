@@ -75,6 +75,7 @@ impl<S: Store> Driver<S> {
                     command,
                 });
             }
+            Action::Alert(action) => self.carry_alert(action, wall),
             Action::RecordGap { length } => {
                 let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());
                 self.pending.entries.push(record::entry(wall, &record::noted("gap", detail)));

@@ -102,6 +102,13 @@ pub enum Fact {
         /// what holds
         findings: Vec<Finding>,
     },
+    /// A rule could not answer.
+    RuleFailed {
+        /// the rule's name in the config
+        rule: String,
+        /// why, in words
+        detail: String,
+    },
     /// The agent about itself, for the journal.
     Noted {
         /// `started`, `plugin-fault`, `sink-loss` …

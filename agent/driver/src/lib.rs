@@ -8,6 +8,8 @@
 //! An order is given out only after the records that came before it are durable. While the store is away, verdicts
 //! still change in memory; records and orders wait, in bounded memory, and go out by themselves afterwards.
 
+mod alert_requests;
+mod alert_texts;
 mod alerts;
 mod apply;
 mod book;
@@ -24,12 +26,13 @@ use latido_policy::{Event, Moment, Policy};
 use latido_protocol::SubjectName;
 use latido_store::{Batch, Store, StoreError};
 
+pub use alert_requests::{AlertRefused, recorded_alerts};
 pub use book::Latest;
 pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, Order};
 pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
 pub use translate::{class, heard, lease, settings, verdict};
 
-use alerts::Alerts;
+use alert_texts::AlertBook;
 use book::Book;
 use record::RowState;
 
@@ -57,7 +60,7 @@ pub struct Driver<S> {
     policy: Policy,
     store: S,
     book: Book,
-    alerts: Alerts,
+    alerts: AlertBook,
     listening: Listening,
     history_every: Duration,
     pending: Batch,
@@ -92,7 +95,7 @@ impl<S: Store> Driver<S> {
             .collect();
         Ok(Self {
             policy: Policy::default(),
-            alerts: Alerts::new(store.firing()?),
+            alerts: AlertBook { remembered: Some((store.alerts()?, store.silences()?)), ..AlertBook::default() },
             last_sequence: store.last_sequence()?,
             store,
             book: Book::default(),
@@ -112,15 +115,16 @@ impl<S: Store> Driver<S> {
         let now = self.listening.now();
         if let Some(length) = gap {
             self.policy.handle_event(Event::GapFound { length }, now);
+            self.tell_silences(reading.wall);
         }
+        self.restore_alerts(reading.wall);
         for fact in facts {
             self.apply(fact, now, reading.wall);
         }
         self.policy.handle_timeout(now);
-        while let Some(action) = self.policy.poll_action() {
-            self.carry(action, reading.wall);
-        }
+        self.carry_all(reading.wall);
         let store_error = self.commit().err();
+        self.store_answered(store_error.is_some());
         let orders = if store_error.is_none() { std::mem::take(&mut self.orders) } else { Vec::new() };
         let next = self.policy.poll_timeout();
         Output {
@@ -146,10 +150,12 @@ impl<S: Store> Driver<S> {
     pub fn forget_absent(&mut self, wall: latido_protocol::WallTime) {
         for name in std::mem::take(&mut self.stored).into_keys() {
             if self.book.id(&name).is_none() {
-                self.alerts.forget(&name, wall, &mut self.pending);
                 self.pending.removed.push(record::text(&name));
                 self.pending.entries.push(record::entry(wall, &record::removed(&name)));
             }
+        }
+        for id in self.book.take_reserved() {
+            self.forget_alerts(id);
         }
     }
 
@@ -168,6 +174,12 @@ impl<S: Store> Driver<S> {
         self.policy.unexpected_count()
     }
 
+    fn carry_all(&mut self, wall: latido_protocol::WallTime) {
+        while let Some(action) = self.policy.poll_action() {
+            self.carry(action, wall);
+        }
+    }
+
     fn commit(&mut self) -> Result<(), StoreError> {
         let pending = &mut self.pending;
         if *pending == Batch::default() {
@@ -175,8 +187,10 @@ impl<S: Store> Driver<S> {
         }
         let durable = !pending.entries.iter().all(|entry| entry.kind == "beat")
             || !pending.removed.is_empty()
-            || !pending.alerts_firing.is_empty()
-            || !pending.alerts_resolved.is_empty();
+            || !pending.alerts.is_empty()
+            || !pending.alerts_over.is_empty()
+            || !pending.silences.is_empty()
+            || !pending.silences_over.is_empty();
         let result = if durable { self.store.commit(pending) } else { self.store.commit_quick(pending) };
         match result {
             Ok(committed) => {

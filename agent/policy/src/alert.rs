@@ -44,12 +44,19 @@ enum State {
 struct Told {
     severity: Severity,
     acknowledged: Option<Severity>,
-    remind_at: Option<Moment>,
+    /// when it was told last, or would have been
+    told_at: Moment,
 }
 
 impl Told {
+    /// When it is told again, unless somebody said that it is known.
+    fn remind_at(self, terms: &Terms<'_>) -> Option<Moment> {
+        let every = terms.settings.remind_every.filter(|every| self.acknowledged.is_none() && !every.is_zero());
+        every.map(|every| self.told_at.after(every))
+    }
+
     fn acknowledged(self) -> Self {
-        Self { acknowledged: Some(self.severity), remind_at: None, ..self }
+        Self { acknowledged: Some(self.severity), ..self }
     }
 }
 
@@ -69,9 +76,7 @@ impl Alert {
     ) -> Self {
         let now = terms.now;
         let AlertRecord { standing, severity, told, acknowledged, comings, subjects: _ } = record;
-        let remind_at =
-            terms.settings.remind_every.filter(|_| acknowledged.is_none()).map(|every| told_at.after(every));
-        let told = Told { severity: told, acknowledged, remind_at };
+        let told = Told { severity: told, acknowledged, told_at };
         let state = match standing {
             // Nobody was told, and what muted it may be over: it is told if it is found again.
             Standing::Muted => State::Pending { since: began, sweeps: 0 },
@@ -226,7 +231,7 @@ impl Alert {
             }
             State::Confirmed { tell_at, .. } => tell_at,
             State::Grouped => None,
-            State::Firing(told) => told.remind_at,
+            State::Firing(told) => told.remind_at(terms),
             State::Ending { ended_at, .. } => Some(ended_at.after(settings.resolve_after)),
             State::Flapping { changed_at, .. } => Some(changed_at.after(settings.flap_window)),
             State::Quiet { until } => Some(until),
@@ -235,20 +240,19 @@ impl Alert {
 
     /// Where it stands, as far as that outlives the agent.
     pub(crate) fn record(&self, subjects: u32) -> Option<AlertRecord> {
-        let untold = Told { severity: self.severity, acknowledged: None, remind_at: None };
         let (standing, told) = match self.state {
             State::Pending { .. } | State::Confirmed { tell_at: Some(_), .. } | State::Quiet { .. } => return None,
-            State::Confirmed { tell_at: None, .. } => (Standing::Muted, untold),
-            State::Grouped => (Standing::Grouped, untold),
-            State::Firing(told) => (Standing::Firing, told),
-            State::Ending { told, .. } => (Standing::Ending, told),
-            State::Flapping { told, .. } => (Standing::Flapping, told),
+            State::Confirmed { tell_at: None, .. } => (Standing::Muted, None),
+            State::Grouped => (Standing::Grouped, None),
+            State::Firing(told) => (Standing::Firing, Some(told)),
+            State::Ending { told, .. } => (Standing::Ending, Some(told)),
+            State::Flapping { told, .. } => (Standing::Flapping, Some(told)),
         };
         Some(AlertRecord {
             standing,
             severity: self.severity,
-            told: told.severity,
-            acknowledged: told.acknowledged,
+            told: told.map_or(self.severity, |told| told.severity),
+            acknowledged: told.and_then(|told| told.acknowledged),
             comings: self.comings,
             subjects,
         })
@@ -323,7 +327,7 @@ impl Alert {
 
     /// It is told by itself, also when it ended while it waited: what was confirmed is not swallowed.
     fn tell(&mut self, sweeps: u32, ended_at: Option<Moment>, terms: &Terms<'_>) -> Effect {
-        let told = self.told(None, terms);
+        let told = self.told(terms);
         if self.flaps(terms) {
             let changed_at = ended_at.unwrap_or(terms.now);
             let state = State::Flapping { told, holds: ended_at.is_none(), changed_at };
@@ -334,9 +338,8 @@ impl Alert {
     }
 
     /// What people know from this moment on.
-    fn told(&self, acknowledged: Option<Severity>, terms: &Terms<'_>) -> Told {
-        let every = terms.settings.remind_every.filter(|_| acknowledged.is_none());
-        Told { severity: self.severity, acknowledged, remind_at: every.map(|every| terms.now.after(every)) }
+    fn told(&self, terms: &Terms<'_>) -> Told {
+        Told { severity: self.severity, acknowledged: None, told_at: terms.now }
     }
 
     fn set_told(&mut self, told: Told, effect: Effect) -> Effect {
@@ -355,16 +358,15 @@ impl Alert {
         if severity <= told.severity || terms.is_muted {
             return Effect::Nothing;
         }
-        self.set_told(self.told(None, terms), Effect::Tell(Telling::Rose))
+        self.set_told(self.told(terms), Effect::Tell(Telling::Rose))
     }
 
     fn remind(&mut self, told: Told, terms: &Terms<'_>) -> Effect {
-        if told.remind_at.is_none_or(|remind_at| terms.now < remind_at) {
+        if told.remind_at(terms).is_none_or(|remind_at| terms.now < remind_at) {
             return Effect::Nothing;
         }
-        let remind_at = terms.settings.remind_every.map(|every| terms.now.after(every));
         let effect = if terms.is_muted { Effect::Nothing } else { Effect::Tell(Telling::Reminder) };
-        self.set_told(Told { remind_at, ..told }, effect)
+        self.set_told(Told { told_at: terms.now, ..told }, effect)
     }
 
     /// It came again before its ending was told.
@@ -383,8 +385,7 @@ impl Alert {
     fn settle(&mut self, told: Told, terms: &Terms<'_>) -> Effect {
         let comings = core::mem::replace(&mut self.comings, 1);
         let effect = if terms.is_muted { Effect::Nothing } else { Effect::Tell(Telling::Settled { comings }) };
-        let remind_at = self.told(told.acknowledged, terms).remind_at;
-        self.turn(State::Firing(Told { remind_at, ..told }), effect)
+        self.turn(State::Firing(Told { told_at: terms.now, ..told }), effect)
     }
 
     /// What was told to hold is told to have ended, whatever mutes it: otherwise people would wait for ever.

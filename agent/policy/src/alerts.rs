@@ -204,6 +204,7 @@ impl Alerts {
         if !self.all.contains_key(&key) {
             if self.all.len() >= ALERTS_MAX && matches!(key.about, About::Subject(_)) {
                 self.refused_count += 1;
+                self.actions.push_back(AlertAction::Forget { alert: key });
                 return;
             }
             let alert = Alert::unknown(severity, host, now);

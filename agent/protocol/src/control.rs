@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::SubjectName;
+use crate::alerts::{AlertRequest, AlertsDocument};
 use crate::status::StatusDocument;
 
 /// Bytes of one request. Answers may be longer; they are streamed.
@@ -44,6 +45,11 @@ pub enum Request {
         /// go on until the connection closes
         follow: bool,
     },
+    /// About alerts; answered by `alerts`.
+    Alerts {
+        /// what
+        ask: AlertRequest,
+    },
 }
 
 /// What the agent answers. `Events` is answered by entries, one a line, and a final `done` unless it follows.
@@ -66,6 +72,11 @@ pub enum Answer {
     Entry {
         /// the entry
         entry: Box<crate::journal::Entry>,
+    },
+    /// To what was asked about alerts: how they are afterwards.
+    Alerts {
+        /// the document
+        document: Box<AlertsDocument>,
     },
     /// It is done.
     Done,

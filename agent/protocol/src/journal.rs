@@ -111,7 +111,7 @@ pub enum Body {
         /// lost attempts so far
         pickups: u32,
     },
-    /// an alert began or ended
+    /// something is told of an alert: it began, changed or ended
     Alert {
         /// the rule that found it
         rule: String,
@@ -127,6 +127,21 @@ pub enum Body {
         summary: String,
         /// when it began
         started: WallTime,
+        /// what is told
+        #[serde(default)]
+        telling: Telling,
+        /// why it is told, in words
+        #[serde(default)]
+        reason: String,
+        /// how often it came in this series
+        #[serde(default = "one")]
+        comings: u32,
+        /// how many subjects it is about
+        #[serde(default = "one")]
+        subjects: u32,
+        /// some of them, where it is about many
+        #[serde(default)]
+        who: Vec<String>,
     },
     /// the agent about itself: started, a gap in its listening, a loss in a sink
     Agent {
@@ -147,6 +162,46 @@ pub enum Severity {
     Warning,
     /// somebody has to act
     Critical,
+}
+
+/// What an entry tells of an alert.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Telling {
+    /// it holds
+    #[default]
+    Began,
+    /// more subjects have it than was told
+    Grew,
+    /// it comes and goes: next is told that this is over
+    Flaps,
+    /// it came and went, and holds steadily
+    Settled,
+    /// it is worse than was told
+    Rose,
+    /// it still holds
+    Reminder,
+    /// it is over
+    Ended,
+}
+
+impl std::fmt::Display for Telling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Began => "began",
+            Self::Grew => "grew",
+            Self::Flaps => "flaps",
+            Self::Settled => "settled",
+            Self::Rose => "rose",
+            Self::Reminder => "reminder",
+            Self::Ended => "ended",
+        })
+    }
+}
+
+/// What is not said is about one, once.
+fn one() -> u32 {
+    1
 }
 
 /// Whether it holds.
