@@ -99,8 +99,9 @@ fn words(body: &Body) -> String {
         Body::LeaseExpired { attempt, silence_s, pickups, .. } => {
             format!("attempt {attempt}, silent for {silence_s}, lost {pickups} times")
         }
-        Body::Alert { rule, summary, state, .. } => {
-            format!("{} by {rule}: {summary}", format!("{state:?}").to_lowercase())
+        Body::Alert { rule, summary, telling, reason, .. } => {
+            let because = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+            format!("{telling}, by {rule}: {summary}{because}")
         }
         Body::Agent { what, detail } => format!("{what}: {detail}"),
     }

@@ -61,6 +61,11 @@ impl Check<'_> {
         let strategies = document
             .strategy
             .map_or(default.strategies, |strategies| self.plugins("strategy", strategies, &BUILTIN_STRATEGIES));
+        let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
+        let (alerts, refused) = document.alerts.unwrap_or_default().decide(&names);
+        for (key, why) in refused {
+            self.refuse(&key, why, None);
+        }
         let mut settings = Settings {
             file: Some(file.to_owned()),
             agent: self.agent(document.agent.unwrap_or_default()),
@@ -68,6 +73,7 @@ impl Check<'_> {
             sinks,
             rules,
             strategies,
+            alerts,
             jobs: BTreeMap::new(),
             warnings: Vec::new(),
         };

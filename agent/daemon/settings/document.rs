@@ -9,6 +9,7 @@ use latido_protocol::{Limit, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::alerts::AlertsTable;
 use super::model::{EntryKind, PluginSource, StartMode};
 use super::text::{Size, Text};
 
@@ -27,6 +28,8 @@ pub(super) struct Document {
     pub(super) rule: Option<Vec<PluginTable>>,
     /// Plugins that propose how a job is resumed.
     pub(super) strategy: Option<Vec<PluginTable>>,
+    /// When alerts are told, and how often.
+    pub(super) alerts: Option<AlertsTable>,
     /// Jobs that the agent knows from the config, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) job: BTreeMap<String, JobTable>,

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod alerts;
 mod check;
 mod document;
 mod error;
@@ -17,6 +18,7 @@ mod show;
 mod tests;
 mod text;
 
+pub use alerts::AlertsSettings;
 pub use error::{Problem, SettingsError};
 pub use model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, EntryKind, Grant, Overrides, PluginLimits,

@@ -9,6 +9,7 @@ use latido_protocol::files::{Backoff, Beats, LogLimits, Orphans, Resume, ResumeO
 use latido_protocol::{Limit, Span, SubjectName};
 
 use super::Problem;
+use super::alerts::{AlertsSettings, AlertsTable};
 
 /// The settings in force.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Settings {
     pub rules: Vec<PluginSettings>,
     /// what proposes how a job is resumed
     pub strategies: Vec<PluginSettings>,
+    /// how alerts are told
+    pub alerts: AlertsSettings,
     /// jobs of the config
     pub jobs: BTreeMap<SubjectName, ConfiguredJob>,
     /// what is allowed, and worth a second look
@@ -286,6 +289,7 @@ impl Default for Settings {
             sinks: vec![sink(history), sink(entries)],
             rules: vec![PluginSettings::builtin("liveness", "liveness")],
             strategies: vec![PluginSettings::builtin(DEFAULT_STRATEGY, "script")],
+            alerts: AlertsTable::default().decide(&["liveness"]).0,
             jobs: BTreeMap::new(),
             warnings: Vec::new(),
         }

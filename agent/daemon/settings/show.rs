@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use super::alerts::AlertsTable;
 use super::document::{
     AgentTable, Document, GrantTable, JobTable, JournalTable, LimitsTable, LogTable, PluginTable, PolicyTable,
     ResumeTable, SinkTable,
@@ -43,6 +44,7 @@ impl Settings {
             ),
             rule: Some(self.rules.iter().map(plugin_table).collect()),
             strategy: Some(self.strategies.iter().map(plugin_table).collect()),
+            alerts: Some(AlertsTable::of(&self.alerts)),
             job: self.jobs.iter().map(|(name, job)| (name.to_string(), job_table(job))).collect(),
         }
     }

@@ -210,7 +210,7 @@ impl Alert {
             (Input::NotFound, true) => {
                 self.turn(State::Flapping { told, holds: false, changed_at: terms.now }, Effect::Nothing)
             }
-            (Input::TimeCame, _) if terms.now < changed_at.after(terms.settings.flap_window) => Effect::Nothing,
+            (Input::TimeCame, _) if terms.now < changed_at.after(terms.settings.flap_for) => Effect::Nothing,
             (Input::TimeCame, true) => self.settle(told, terms),
             (Input::TimeCame, false) => self.resolve(Resolution::NotFound, terms),
             (Input::NotFound, false) => Effect::Nothing,
@@ -233,7 +233,7 @@ impl Alert {
             State::Grouped => None,
             State::Firing(told) => told.remind_at(terms),
             State::Ending { ended_at, .. } => Some(ended_at.after(settings.resolve_after)),
-            State::Flapping { changed_at, .. } => Some(changed_at.after(settings.flap_window)),
+            State::Flapping { changed_at, .. } => Some(changed_at.after(settings.flap_for)),
             State::Quiet { until } => Some(until),
         }
     }
@@ -301,12 +301,12 @@ impl Alert {
 
     /// It is over; it is remembered for as long as a coming would continue its series.
     fn rest(&mut self, effect: Effect, terms: &Terms<'_>) -> Effect {
-        self.turn(State::Quiet { until: terms.now.after(terms.settings.flap_window) }, effect)
+        self.turn(State::Quiet { until: terms.now.after(terms.settings.flap_for) }, effect)
     }
 
     /// Counts a coming, in a series of its own if the last one is long ago.
     fn come(&mut self, terms: &Terms<'_>) {
-        let continues = terms.now.since(self.came_at) <= terms.settings.flap_window;
+        let continues = terms.now.since(self.came_at) <= terms.settings.flap_for;
         self.comings = if continues { self.comings.saturating_add(1) } else { 1 };
         self.came_at = terms.now;
     }

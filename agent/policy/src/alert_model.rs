@@ -187,14 +187,14 @@ pub struct AlertSettings {
     /// an ending is told when it has lasted this long
     pub resolve_after: Duration,
     /// comings that follow each other within this time are one series; also how long a series has to be over
-    pub flap_window: Duration,
+    pub flap_for: Duration,
     /// a series of so many comings is told once, as flapping
     pub flap_min: NonZeroU32,
     /// what fires is told again this often; `None` is never
     pub remind_every: Option<Duration>,
     /// silence of the rule `liveness` after which the fixed minimum answers for it; `None` where the config has no such
     /// rule
-    pub liveness_within: Option<Duration>,
+    pub liveness_after: Option<Duration>,
 }
 
 impl Default for AlertSettings {
@@ -205,10 +205,10 @@ impl Default for AlertSettings {
             group_min: NonZeroU32::new(5).unwrap_or(NonZeroU32::MIN),
             group_every: Duration::from_secs(5 * 60),
             resolve_after: Duration::from_secs(30),
-            flap_window: Duration::from_secs(10 * 60),
+            flap_for: Duration::from_secs(10 * 60),
             flap_min: NonZeroU32::new(3).unwrap_or(NonZeroU32::MIN),
             remind_every: Some(Duration::from_secs(4 * 3600)),
-            liveness_within: None,
+            liveness_after: None,
         }
     }
 }

@@ -97,7 +97,7 @@ impl Alerts {
             self.tell_ready(now);
         }
         if let LivenessRule::Works { .. } = self.liveness
-            && self.liveness.deadline(self.settings.liveness_within).is_some_and(|deadline| deadline <= now)
+            && self.liveness.deadline(self.settings.liveness_after).is_some_and(|deadline| deadline <= now)
         {
             self.rule_failed(RuleName::Liveness, now);
         }
@@ -107,7 +107,7 @@ impl Alerts {
     /// Answers when to call [`handle_timeout`](Self::handle_timeout) next.
     pub(crate) fn poll_timeout(&self) -> Option<Moment> {
         let alert = self.due.first().map(|(moment, _)| *moment);
-        let liveness = self.liveness.deadline(self.settings.liveness_within);
+        let liveness = self.liveness.deadline(self.settings.liveness_after);
         [alert, self.silences.first_end(), liveness].into_iter().flatten().min()
     }
 
@@ -169,7 +169,7 @@ impl Alerts {
             return;
         }
         self.settings = settings;
-        self.liveness.set(settings.liveness_within, now);
+        self.liveness.set(settings.liveness_after, now);
         for key in self.all.keys().copied().collect::<Vec<_>>() {
             self.keep(key, now);
         }

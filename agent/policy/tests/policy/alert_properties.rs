@@ -61,12 +61,12 @@ fn any_settings() -> impl Strategy<Value = AlertSettings> {
     let span = || prop_oneof![Just(0_u64), 1_u64..100, 100_u64..2000].prop_map(seconds);
     let least = || (1_u32..6).prop_map(|count| confirm(count, 0).sweeps);
     (span(), least(), span(), span(), span(), least(), proptest::option::of(1_u64..5000)).prop_map(
-        |(group_for, group_min, group_every, resolve_after, flap_window, flap_min, remind_every)| AlertSettings {
+        |(group_for, group_min, group_every, resolve_after, flap_for, flap_min, remind_every)| AlertSettings {
             group_for,
             group_min,
             group_every,
             resolve_after,
-            flap_window,
+            flap_for,
             flap_min,
             remind_every: remind_every.map(seconds),
             ..AlertSettings::default()

@@ -446,7 +446,7 @@ fn a_broken_rule_is_told_of_and_the_minimum_goes_on_without_it() {
 /// A task that ended without a word, a call that never returned: nobody tells of it, so its silence has to.
 #[test]
 fn a_rule_that_is_not_heard_of_counts_as_broken() {
-    let within = AlertSettings { liveness_within: Some(seconds(180)), ..AlertSettings::default() };
+    let within = AlertSettings { liveness_after: Some(seconds(180)), ..AlertSettings::default() };
     let mut alerts = Alerts::with(within);
     alerts.pass(170);
     alerts.tell(AlertEvent::RuleAnswered { rule: RuleName::Liveness });
