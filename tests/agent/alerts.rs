@@ -18,7 +18,7 @@ const ONCE: &[&str] = &["--max-attempts", "1"];
 /// What was told of alerts, oldest first: `stale/a began`.
 fn told(world: &World) -> Vec<String> {
     let of = |body: Body| match body {
-        Body::Alert { fingerprint, telling, .. } => Some(format!("{fingerprint} {telling}")),
+        Body::Alert(alert) => Some(format!("{} {}", alert.fingerprint, alert.telling)),
         Body::Transition { .. }
         | Body::Beat { .. }
         | Body::Phase { .. }
@@ -115,8 +115,15 @@ fn a_mass_death_is_told_as_one_with_its_number_and_names() {
     let grouped = || listed(&world).alerts.iter().filter(|alert| alert.state == Standing::Grouped).count();
     wait_until("the alert about all", || grouped() == 8);
     let many = world.events().into_iter().find_map(|entry| match entry.body {
-        Body::Alert { fingerprint, who, telling: Telling::Began, .. } => Some((fingerprint, who)),
-        _ => None,
+        Body::Alert(alert) if alert.telling == Telling::Began => Some((alert.fingerprint, alert.who)),
+        Body::Alert(_)
+        | Body::Transition { .. }
+        | Body::Beat { .. }
+        | Body::Phase { .. }
+        | Body::AttemptStarted { .. }
+        | Body::AttemptEnded { .. }
+        | Body::LeaseExpired { .. }
+        | Body::Agent { .. } => None,
     });
     let (fingerprint, who) = many.unwrap();
     assert_eq!(fingerprint, "liveness/stuck/*");

@@ -8,7 +8,7 @@ use latido_policy::{
     Silence, SilenceEnd, SilenceId, Standing, Telling,
 };
 use latido_protocol::alerts::SilenceScope;
-use latido_protocol::journal::{self, AlertState, Body};
+use latido_protocol::journal::{self, AlertState, AlertTold, Body};
 use latido_protocol::{SubjectName, WallTime};
 use latido_store::{AlertRow, SilenceRow, Store};
 
@@ -230,7 +230,7 @@ impl<S: Store> Driver<S> {
         if alert.about == About::Group {
             texts.summary = many(&texts.key, subjects, &who);
         }
-        let body = Body::Alert {
+        let body = Body::Alert(Box::new(AlertTold {
             rule: texts.rule.clone(),
             fingerprint: texts.fingerprint(),
             subject: texts.subject.clone(),
@@ -243,7 +243,7 @@ impl<S: Store> Driver<S> {
             comings,
             subjects,
             who,
-        };
+        }));
         // The last resort where no sink works: the agent's own log.
         tracing::warn!(fingerprint = texts.fingerprint(), severity = %level, %telling, summary = texts.summary, "alert");
         self.pending.entries.push(record::entry(wall, &body));

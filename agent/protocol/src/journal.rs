@@ -112,37 +112,7 @@ pub enum Body {
         pickups: u32,
     },
     /// something is told of an alert: it began, changed or ended
-    Alert {
-        /// the rule that found it
-        rule: String,
-        /// names the alert over all its entries
-        fingerprint: String,
-        /// whose
-        subject: String,
-        /// `info`, `warning` or `critical`
-        severity: Severity,
-        /// `firing` or `resolved`
-        state: AlertState,
-        /// in words
-        summary: String,
-        /// when it began
-        started: WallTime,
-        /// what is told
-        #[serde(default)]
-        telling: Telling,
-        /// why it is told, in words
-        #[serde(default)]
-        reason: String,
-        /// how often it came in this series
-        #[serde(default = "one")]
-        comings: u32,
-        /// how many subjects it is about
-        #[serde(default = "one")]
-        subjects: u32,
-        /// some of them, where it is about many
-        #[serde(default)]
-        who: Vec<String>,
-    },
+    Alert(Box<AlertTold>),
     /// the agent about itself: started, a gap in its listening, a loss in a sink
     Agent {
         /// `started`, `stopped`, `gap`, `plugin-fault`, `sink-loss` …
@@ -150,6 +120,40 @@ pub enum Body {
         /// in words
         detail: String,
     },
+}
+
+/// What is told of an alert.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlertTold {
+    /// the rule that found it
+    pub rule: String,
+    /// names the alert over all its entries
+    pub fingerprint: String,
+    /// whose
+    pub subject: String,
+    /// `info`, `warning` or `critical`
+    pub severity: Severity,
+    /// `firing` or `resolved`
+    pub state: AlertState,
+    /// in words
+    pub summary: String,
+    /// when it began
+    pub started: WallTime,
+    /// what is told
+    #[serde(default)]
+    pub telling: Telling,
+    /// why it is told, in words
+    #[serde(default)]
+    pub reason: String,
+    /// how often it came in this series
+    #[serde(default = "one")]
+    pub comings: u32,
+    /// how many subjects it is about
+    #[serde(default = "one")]
+    pub subjects: u32,
+    /// some of them, where it is about many
+    #[serde(default)]
+    pub who: Vec<String>,
 }
 
 /// How bad it is.
@@ -238,7 +242,7 @@ impl Body {
             | Self::AttemptStarted { subject, .. }
             | Self::AttemptEnded { subject, .. }
             | Self::LeaseExpired { subject, .. } => Some(subject.as_str()),
-            Self::Alert { subject, .. } => Some(subject),
+            Self::Alert(alert) => Some(&alert.subject),
             Self::Agent { .. } => None,
         }
     }

@@ -3,6 +3,8 @@
 
 mod alert_bench;
 mod alert_field_cases;
+mod alert_groups;
+mod alert_mutes;
 mod alert_properties;
 mod alert_table;
 mod alerts;
