@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 27] = [
     "run",
     "wait",
     "status",
