@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use latido::settings::{parse_count_limit, parse_limit};
 use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
+pub(crate) mod alerts;
 mod beat;
 mod values;
 
@@ -117,6 +118,8 @@ pub(crate) enum Command {
     Ledger(LedgerArgs),
     /// Show the journal: changes of verdict, endings, alerts, sampled beats
     Events(EventsArgs),
+    /// Show what fires; silence, acknowledge or test alerts
+    Alerts(alerts::AlertsArgs),
     /// Find live processes of attempts whose supervisor is gone
     ///
     /// Ends with 1 if there are any left.

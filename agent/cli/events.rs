@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use latido::jobs::client::{AskError, EventStream, Streamed};
 use latido_protocol::WallTime;
-use latido_protocol::journal::{Body, Entry};
+use latido_protocol::journal::{AlertTold, Body, Entry};
 use latido_store::{SqliteStore, Store};
 
 use crate::args::EventsArgs;
@@ -99,8 +99,10 @@ fn words(body: &Body) -> String {
         Body::LeaseExpired { attempt, silence_s, pickups, .. } => {
             format!("attempt {attempt}, silent for {silence_s}, lost {pickups} times")
         }
-        Body::Alert { rule, summary, state, .. } => {
-            format!("{} by {rule}: {summary}", format!("{state:?}").to_lowercase())
+        Body::Alert(told) => {
+            let AlertTold { rule, summary, telling, reason, .. } = &**told;
+            let because = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+            format!("{telling}, by {rule}: {summary}{because}")
         }
         Body::Agent { what, detail } => format!("{what}: {detail}"),
     }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod agent;
+mod alerts;
 mod args;
 mod beat;
 mod completions;
@@ -76,6 +77,7 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Fence(args) => fence::run(args, &Context::load_or_default(&cli.global)?),
         Command::Ledger(args) => ledger::run(args, &load()?),
         Command::Events(args) => events::run(args, &load()?),
+        Command::Alerts(args) => alerts::run(args, &load()?),
         Command::Orphans(args) => orphans::run(args, &load()?),
         Command::Agent(args) => agent::run(args, &load()?),
         Command::Config(args) => config::run(args, &cli.global),

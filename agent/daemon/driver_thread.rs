@@ -139,6 +139,10 @@ impl Thread {
             let output = self.driver.step(facts, clock::reading());
             wake_in = output.wake_in;
             self.give_out(output, &mut store_is_away);
+            // A question may change what is due, and what it wrote is given out by the next step.
+            if !questions.is_empty() {
+                wake_in = std::time::Duration::ZERO;
+            }
             for question in questions {
                 question(&mut self.driver);
             }

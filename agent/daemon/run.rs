@@ -81,6 +81,8 @@ pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentE
     let mut driver = Driver::new(store, settings.agent.history_every.0)
         .map_err(|source| AgentError::ReadStore { path: state.database(), source })?;
     driver.configure(&settings.agent_limits());
+    let confirms: Vec<_> = settings.alerts.rules.iter().map(|(rule, confirm)| (rule.clone(), *confirm)).collect();
+    driver.set_alerts(settings.alerts.all, &confirms);
     let identity = latido_process::identity::own()
         .map_err(|error| AgentError::System { what: "its own identity", source: io::Error::other(error) })?;
     let about = Arc::new(About { identity, started_at: clock::wall(), journal });

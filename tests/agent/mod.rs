@@ -1,5 +1,6 @@
 //! The agent over real jobs: killed at every level, and asked by clients of every kind.
 
+mod alerts;
 mod clients;
 mod levels;
 mod listening;

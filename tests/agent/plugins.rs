@@ -8,7 +8,7 @@ use super::QUICK;
 use crate::support::{Agent, World, wait_until};
 
 /// Where `cargo xtask guests` puts the guests that misbehave.
-fn guest(name: &str) -> String {
+pub(super) fn guest(name: &str) -> String {
     let path = format!("{}/target/components/guests/{name}.wasm", env!("CARGO_MANIFEST_DIR"));
     assert!(fs::metadata(&path).is_ok(), "{path} has not been built; run `cargo xtask guests`");
     path
@@ -17,7 +17,7 @@ fn guest(name: &str) -> String {
 #[test]
 fn liveness_finds_a_stale_job_and_the_alert_ends_with_it() {
     let world = World::new();
-    let _agent = Agent::start(&world, "sink = []\n");
+    let _agent = Agent::start(&world, "sink = []\nalerts = { resolve_after = \"0s\" }\n");
     world.detach("a", &["--ttl", "1s", "--interval", "300ms"], "latido beat; exec sleep 1000");
     let alerts = || -> Vec<String> {
         let of = |entry: &latido_protocol::journal::Entry| serde_json::to_value(entry).unwrap();

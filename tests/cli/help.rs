@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 29] = [
     "run",
     "wait",
     "status",
@@ -20,6 +20,12 @@ const COMMANDS: [&str; 23] = [
     "fence",
     "ledger",
     "events",
+    "alerts",
+    "alerts list",
+    "alerts silence",
+    "alerts unsilence",
+    "alerts ack",
+    "alerts test",
     "orphans",
     "agent",
     "config",

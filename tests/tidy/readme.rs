@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use latido_protocol::alerts::AlertsDocument;
 use latido_protocol::files::{Busy, End, JobFile, LedgerLine, Start, Status, Wanted};
 use latido_protocol::status::StatusDocument;
 use serde::Serialize;
@@ -15,7 +16,7 @@ use crate::source;
 const MARK: &str = "<!-- shape: ";
 
 /// The formats that have to be documented.
-const SHAPES: [&str; 8] = ["status", "job", "wanted", "busy", "start", "beat", "end", "ledger"];
+const SHAPES: [&str; 9] = ["status", "alerts", "job", "wanted", "busy", "start", "beat", "end", "ledger"];
 
 /// One documented format: its example, and the fields of the table below it.
 struct Shape {
@@ -47,6 +48,7 @@ fn read_and_write<T: DeserializeOwned + Serialize>(example: &str) -> Result<Valu
 fn written(shape: &Shape) -> Result<Value, String> {
     match shape.name.as_str() {
         "status" => read_and_write::<StatusDocument>(&shape.example),
+        "alerts" => read_and_write::<AlertsDocument>(&shape.example),
         "job" => read_and_write::<JobFile>(&shape.example),
         "wanted" => read_and_write::<Wanted>(&shape.example),
         "busy" => read_and_write::<Busy>(&shape.example),

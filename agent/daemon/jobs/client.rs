@@ -254,7 +254,7 @@ impl EventStream {
             control::Answer::Entry { entry } => Ok(Streamed::Entry(entry)),
             control::Answer::Done => Ok(Streamed::Done),
             control::Answer::Error { message } => Ok(Streamed::Refused(message)),
-            control::Answer::Hello { .. } | control::Answer::Status { .. } => {
+            control::Answer::Hello { .. } | control::Answer::Status { .. } | control::Answer::Alerts { .. } => {
                 Ok(Streamed::Refused("understand the agent's answer".to_owned()))
             }
         }

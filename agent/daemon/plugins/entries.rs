@@ -1,7 +1,7 @@
 //! Journal entries as sinks are given them.
 
 use latido_plugin_host::{self as guest, self as types};
-use latido_protocol::journal::{AlertState, Body, Entry, Severity};
+use latido_protocol::journal::{AlertState, AlertTold, Body, Entry, Severity};
 use latido_protocol::status::{SubjectKind, Verdict};
 use latido_protocol::{Outcome, OutcomeKind, Progress, Span};
 
@@ -65,25 +65,7 @@ fn body(body: Body) -> guest::Body {
                 pickups,
             })
         }
-        Body::Alert { rule, fingerprint, subject, severity, state, summary, started } => {
-            guest::Body::Alert(guest::Alert {
-                rule,
-                fingerprint,
-                subject,
-                severity: match severity {
-                    Severity::Info => guest::Severity::Info,
-                    Severity::Warning => guest::Severity::Warning,
-                    Severity::Critical => guest::Severity::Critical,
-                },
-                state: match state {
-                    AlertState::Firing => guest::AlertState::Firing,
-                    AlertState::Resolved => guest::AlertState::Resolved,
-                },
-                summary,
-                started: started.as_millis(),
-                attributes: Vec::new(),
-            })
-        }
+        Body::Alert(told) => guest::Body::Alert(alert(*told)),
         Body::Phase { subject, attempt, epoch, phase, reason } => guest::Body::Other(guest::OtherEntry {
             kind: "phase".to_owned(),
             subject: Some(subject.into()),
@@ -98,6 +80,38 @@ fn body(body: Body) -> guest::Body {
             epoch: None,
             detail: format!("{what}: {detail}"),
         }),
+    }
+}
+
+/// What has no field of its own in the package stands in the attributes.
+fn alert(told: AlertTold) -> guest::Alert {
+    let AlertTold { rule, fingerprint, subject, severity, state, summary, started, .. } = told;
+    let attributes = [
+        ("telling", told.telling.to_string()),
+        ("reason", told.reason),
+        ("comings", told.comings.to_string()),
+        ("subjects", told.subjects.to_string()),
+        ("who", told.who.join(" ")),
+    ];
+    guest::Alert {
+        rule,
+        fingerprint,
+        subject,
+        severity: match severity {
+            Severity::Info => guest::Severity::Info,
+            Severity::Warning => guest::Severity::Warning,
+            Severity::Critical => guest::Severity::Critical,
+        },
+        state: match state {
+            AlertState::Firing => guest::AlertState::Firing,
+            AlertState::Resolved => guest::AlertState::Resolved,
+        },
+        summary,
+        started: started.as_millis(),
+        attributes: attributes
+            .into_iter()
+            .map(|(key, value)| guest::Attribute { key: key.to_owned(), value })
+            .collect(),
     }
 }
 

@@ -255,6 +255,11 @@ impl Ground {
         self.fails(name, "faulty", &crate::actions::chain(error)).await;
     }
 
+    fn is_rule(&self, name: &str) -> bool {
+        let all = self.statuses.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(name).is_some_and(|status| status.kind == "rule")
+    }
+
     fn is_active(&self, name: &str) -> bool {
         let all = self.statuses.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(name).is_some_and(|status| status.state == "active")
@@ -268,13 +273,13 @@ impl Ground {
             "active".clone_into(&mut status.state);
             status.detail = None;
         });
-        if !was_working {
+        if !was_working && !self.is_rule(name) {
             self.alert(name, Vec::new()).await;
         }
     }
 
     /// Says that a plugin does not work, once for each new state: in the log, the journal and as an alert of the
-    /// agent's own.
+    /// agent's own. Of a rule the policy is told each time: it stands in for `liveness`.
     async fn fails(&self, name: &str, state: &str, detail: &str) {
         let mut is_new = false;
         self.statuses.update(name, |status| {
@@ -282,12 +287,20 @@ impl Ground {
             state.clone_into(&mut status.state);
             status.detail = Some(detail.to_owned());
         });
+        let is_rule = self.is_rule(name);
+        if is_rule {
+            let fact = Fact::RuleFailed { rule: name.to_owned(), detail: format!("it is {state}: {detail}") };
+            let _ending = self.driver.tell(fact).await;
+        }
         if !is_new {
             return;
         }
         tracing::error!(plugin = name, state, detail, "a plugin does not work");
         let summary = format!("plugin {name} is {state}: {detail}");
         let _ending = self.driver.tell(Fact::Noted { what: "plugin-fault".to_owned(), detail: summary.clone() }).await;
+        if is_rule {
+            return;
+        }
         let finding =
             Finding { key: "plugin-fault".to_owned(), subject: name.to_owned(), severity: Severity::Critical, summary };
         self.alert(name, vec![finding]).await;

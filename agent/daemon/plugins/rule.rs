@@ -7,7 +7,6 @@ use latido_driver::{Fact, Finding};
 use latido_plugin_host::{self as guest, Kind, Rule};
 use latido_protocol::SubjectName;
 use latido_protocol::journal::Severity;
-use latido_protocol::status::{Phase, SubjectStatus, Verdict};
 use tokio::sync::broadcast;
 
 use super::{Ground, subjects};
@@ -17,14 +16,11 @@ use crate::settings::PluginSettings;
 /// A rule that looks at facts which change without a verdict (progress, errors) sees them within this time.
 const EVERYTHING_EVERY: Duration = Duration::from_secs(60);
 
-/// After a fault the rule is asked again after this long; the fixed minimum answers meanwhile.
+/// After a fault the rule is asked again after this long; for `liveness` the policy's fixed minimum answers meanwhile.
 const AFTER_FAULT: Duration = Duration::from_secs(10);
 
 /// Changes that come together are asked about together.
 const GATHER_FOR: Duration = Duration::from_millis(20);
-
-/// The rule that has a fixed minimum behind it.
-const LIVENESS: &str = "liveness";
 
 /// What a rule is asked about next.
 enum About {
@@ -36,7 +32,6 @@ enum About {
 pub(crate) async fn run(mut ground: Ground, settings: PluginSettings, mut changes: broadcast::Receiver<SubjectName>) {
     let load = async |host: &latido_plugin_host::Host, spec| host.load_rule(spec).await;
     let mut about = About::Everything;
-    // Until it is loaded the minimum answers, so that nothing is missed by a plugin that cannot be loaded.
     let mut rule: Option<Rule> = None;
     loop {
         if rule.is_none() {
@@ -61,33 +56,22 @@ async fn ask(ground: &Ground, name: &str, rule: Option<&mut Rule>, about: About)
         About::These(subjects) => subjects.into_iter().collect(),
     };
     let statuses = ground.driver.ask(move |driver| driver.subjects(&named)).await.map_err(|_| Ending)?;
-    if statuses.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<SubjectName> = statuses.iter().map(|status| status.name.clone()).collect();
-    let answered = match rule {
-        Some(rule) => {
-            let subjects: Vec<_> = statuses.iter().cloned().map(subjects::to_guest).collect();
-            match rule.evaluate(clock::wall().as_millis(), &subjects).await {
-                Ok(findings) => {
-                    ground.works(name).await;
-                    Some(findings.into_iter().map(finding).collect())
-                }
-                Err(error) => {
-                    ground.fault(name, &error).await;
-                    None
-                }
-            }
+    let Some(rule) = rule else { return Ok(()) };
+    // Asked about nobody it says that it works, which the policy wants to hear.
+    let names = statuses.iter().map(|status| status.name.clone()).collect();
+    let subjects: Vec<_> = statuses.into_iter().map(subjects::to_guest).collect();
+    match rule.evaluate(clock::wall().as_millis(), &subjects).await {
+        Ok(findings) => {
+            ground.works(name).await;
+            let findings = findings.into_iter().map(finding).collect();
+            let fact = Fact::RuleAnswered { rule: name.to_owned(), subjects: names, findings };
+            ground.driver.tell(fact).await.map_err(|_| Ending)
         }
-        None => None,
-    };
-    let findings = match answered {
-        Some(findings) => findings,
-        None if name == LIVENESS => statuses.iter().filter_map(minimum).collect(),
-        None => return Ok(()),
-    };
-    let fact = Fact::RuleAnswered { rule: name.to_owned(), subjects: names, findings };
-    ground.driver.tell(fact).await.map_err(|_| Ending)
+        Err(error) => {
+            ground.fault(name, &error).await;
+            Ok(())
+        }
+    }
 }
 
 /// Waits for changes, or until everything is due; `None` when the agent ends.
@@ -133,27 +117,4 @@ fn finding(finding: latido_plugin_host::Finding) -> Finding {
         },
         summary: finding.summary,
     }
-}
-
-/// What is told while the rule `liveness` cannot run: the verdicts after which somebody has to act, and no more. Its
-/// keys are those of the rule, so that an alert goes on when the rule works again.
-fn minimum(status: &SubjectStatus) -> Option<Finding> {
-    let key = match (status.verdict, status.phase) {
-        (_, Phase::Stuck) => "stuck",
-        (_, Phase::Held) => "held",
-        (Verdict::Missing, _) => "missing",
-        (Verdict::Stale, _) => "stale",
-        (Verdict::Hung, _) => "hung",
-        (Verdict::Failing, _) => "failing",
-        (Verdict::Orphaned, _) => "orphaned",
-        (Verdict::Dead, _) => "dead",
-        (Verdict::Unknown, _) => "unknown",
-        (Verdict::Waiting | Verdict::Alive | Verdict::Late | Verdict::Ended, _) => return None,
-    };
-    Some(Finding {
-        key: key.to_owned(),
-        subject: status.name.as_str().to_owned(),
-        severity: Severity::Critical,
-        summary: format!("{} is {key}: {}", status.name, status.reason),
-    })
 }

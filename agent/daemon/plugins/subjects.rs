@@ -15,6 +15,7 @@ pub(crate) fn to_guest(status: SubjectStatus) -> types::Subject {
         attributes.push(attribute("class", outcome.class.to_string()));
         attributes.push(attribute("outcome", outcome.detail.clone()));
     }
+    attributes.extend(status.state.clone().map(|state| attribute("state", state)));
     types::Subject {
         name: status.name.into(),
         kind: entries::subject_kind(status.kind),

@@ -64,6 +64,11 @@ impl Check<'_> {
         let strategies = document
             .strategy
             .map_or(default.strategies, |strategies| self.plugins("strategy", strategies, &BUILTIN_STRATEGIES));
+        let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
+        let (alerts, refused) = document.alerts.unwrap_or_default().decide(&names);
+        for (key, why) in refused {
+            self.refuse(&key, why, None);
+        }
         let mut settings = Settings {
             file: Some(file.to_owned()),
             agent: self.agent(document.agent.unwrap_or_default()),
@@ -72,6 +77,7 @@ impl Check<'_> {
             rules,
             strategies,
             slots: self.slots(document.slots),
+            alerts,
             jobs: BTreeMap::new(),
             checks: BTreeMap::new(),
             processes: BTreeMap::new(),

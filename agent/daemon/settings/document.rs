@@ -9,6 +9,7 @@ use latido_protocol::{CountLimit, Limit, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::alerts::AlertsTable;
 use super::model::{EntryKind, PluginSource, StartMode};
 use super::text::{Size, Text};
 use super::watched::{CheckTable, ProcessTable};
@@ -31,6 +32,8 @@ pub(super) struct Document {
     /// Named limits of how many jobs run at once, or `none`; those beyond it wait in line.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) slots: BTreeMap<String, Text<CountLimit>>,
+    /// When alerts are told, and how often.
+    pub(super) alerts: Option<AlertsTable>,
     /// Jobs that the agent knows from the config, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) job: BTreeMap<String, JobTable>,

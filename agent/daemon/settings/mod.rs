@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod alerts;
 mod check;
 mod document;
 mod error;
@@ -18,6 +19,7 @@ mod tests;
 mod text;
 mod watched;
 
+pub use alerts::AlertsSettings;
 pub use error::{Problem, SettingsError};
 pub use model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, EntryKind, Grant, Overrides, PluginLimits,

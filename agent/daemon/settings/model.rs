@@ -9,6 +9,7 @@ use latido_protocol::files::{Backoff, Beats, Budget, LogLimits, Orphans, Resume,
 use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
 use super::Problem;
+use super::alerts::{AlertsSettings, AlertsTable};
 use super::watched::{ConfiguredCheck, ConfiguredProcess};
 
 /// The settings in force.
@@ -28,6 +29,8 @@ pub struct Settings {
     pub strategies: Vec<PluginSettings>,
     /// how many run at once, by the name of the slot
     pub slots: BTreeMap<String, CountLimit>,
+    /// how alerts are told
+    pub alerts: AlertsSettings,
     /// jobs of the config
     pub jobs: BTreeMap<SubjectName, ConfiguredJob>,
     /// checks of the config
@@ -336,6 +339,7 @@ impl Default for Settings {
             rules: vec![PluginSettings::builtin("liveness", "liveness")],
             strategies: vec![PluginSettings::builtin(DEFAULT_STRATEGY, "script")],
             slots: BTreeMap::new(),
+            alerts: AlertsTable::default().decide(&["liveness"]).0,
             jobs: BTreeMap::new(),
             checks: BTreeMap::new(),
             processes: BTreeMap::new(),

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use super::alerts::AlertsTable;
 use super::document::{
     AgentTable, BlackoutTable, Document, GrantTable, JobTable, JournalTable, LimitsTable, LogTable, PluginTable,
     PolicyTable, ResumeTable, SinkTable,
@@ -50,6 +51,7 @@ impl Settings {
             rule: Some(self.rules.iter().map(plugin_table).collect()),
             strategy: Some(self.strategies.iter().map(plugin_table).collect()),
             slots: self.slots.iter().map(|(name, max)| (name.clone(), Text(*max))).collect(),
+            alerts: Some(AlertsTable::of(&self.alerts)),
             job: self.jobs.iter().map(|(name, job)| (name.to_string(), job_table(job))).collect(),
             check: self.checks.iter().map(|(name, check)| (name.to_string(), check.table())).collect(),
             process: self.processes.iter().map(|(name, process)| (name.to_string(), process.table())).collect(),

@@ -288,3 +288,24 @@ fn the_shipped_schema_is_current() {
     let shipped = std::fs::read_to_string(&path).unwrap();
     assert!(shipped == current, "config/latido.schema.json is old: run this test with UPDATE_EXPECTED=1");
 }
+
+#[test]
+fn alerts_of_a_single_rule_begin_with_what_holds_for_all() {
+    let settings =
+        parse("[alerts]\nconfirm_sweeps = 3\nremind_every = \"none\"\n[alerts.rule.liveness]\nconfirm_for = \"1m\"\n")
+            .unwrap();
+    let liveness = settings.alerts.rules["liveness"];
+    assert_eq!((liveness.sweeps.get(), liveness.held_for.as_secs()), (3, 60));
+    assert_eq!(settings.alerts.all.remind_every, None);
+    assert_eq!(parse(&settings.to_toml().unwrap()).unwrap(), settings);
+    let told = causes("[alerts]\nremind_every = \"5s\"\n[alerts.rule.livenes]\nconfirm_sweeps = 2\n");
+    assert!(told.contains("`alerts.remind_every`: reminders less than 1m apart are noise"), "{told}");
+    assert!(told.contains("there is no rule `livenes`; there are: liveness"), "{told}");
+}
+
+/// Where the config has no rule `liveness`, nobody waits for its answer.
+#[test]
+fn only_a_rule_that_there_is_can_be_silent() {
+    assert!(parse("").unwrap().alerts.all.liveness_after.is_some());
+    assert!(parse("rule = []\n").unwrap().alerts.all.liveness_after.is_none());
+}

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use latido_protocol::alerts::AlertRequest;
 use latido_protocol::control::{Answer, Envelope, REQUEST_MAX, Request};
 use latido_protocol::status::{AgentStatus, StatusDocument};
 use latido_protocol::{FORMAT_VERSION, SubjectName};
@@ -121,9 +122,18 @@ impl Control {
             }
             Request::Pause { subject, length } => done(watched::pause(&self.driver, subject, length).await),
             Request::Unpause { subject } => done(watched::unpause(&self.driver, subject).await),
+            Request::Alerts { ask } => self.alerts(ask).await,
             Request::Events { after, follow } => return self.events(after, follow, write).await,
         };
         send(write, &answer).await
+    }
+
+    async fn alerts(&self, ask: AlertRequest) -> Answer {
+        match self.driver.ask(move |driver| driver.handle_alert_request(ask, clock::wall())).await {
+            Ok(Ok(document)) => Answer::Alerts { document: Box::new(document) },
+            Ok(Err(refused)) => Answer::Error { message: crate::actions::chain(&refused) },
+            Err(error) => Answer::Error { message: error.to_string() },
+        }
     }
 
     async fn document(&self, subjects: Vec<SubjectName>) -> Result<StatusDocument, crate::driver_thread::Ended> {

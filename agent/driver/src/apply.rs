@@ -54,9 +54,10 @@ impl<S: Store> Driver<S> {
                 self.about(&attempt, now, |subject, attempt| Event::LookFailed { subject, attempt });
             }
             Fact::RuleAnswered { rule, subjects, findings } => {
-                self.alerts.apply(&rule, &subjects, findings, wall, &mut self.pending);
+                self.rule_answered(&rule, &subjects, findings);
             }
             Fact::Watched(fact) => self.apply_watched(*fact, now, wall),
+            Fact::RuleFailed { rule, detail } => self.rule_failed(&rule, &detail),
             Fact::Noted { what, detail } => {
                 self.pending.entries.push(record::entry(wall, &record::noted(&what, detail)));
             }
@@ -189,7 +190,7 @@ impl<S: Store> Driver<S> {
     fn job_removed(&mut self, name: &SubjectName, now: Moment, wall: WallTime) {
         if let Some(id) = self.book.remove_job(name) {
             self.policy.handle_event(Event::JobRemoved { subject: id }, now);
-            self.alerts.forget(name, wall, &mut self.pending);
+            self.forget_alerts(id);
             self.pending.subjects.retain(|row| row.name != name.as_str());
             self.pending.removed.push(record::text(name));
             self.pending.entries.push(record::entry(wall, &record::removed("job", name)));

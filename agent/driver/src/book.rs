@@ -63,6 +63,8 @@ pub(crate) struct Book {
     ids: BTreeMap<SubjectName, SubjectId>,
     latest: BTreeMap<SubjectId, Latest>,
     watched: BTreeMap<SubjectId, Watched>,
+    /// ids of names that an alert or a silence knows from before the agent's start, and nobody has been found for yet
+    reserved: BTreeMap<SubjectName, SubjectId>,
     next: u32,
 }
 
@@ -84,8 +86,7 @@ impl Book {
     }
 
     fn new_id(&mut self, name: SubjectName) -> SubjectId {
-        let id = SubjectId(self.next);
-        self.next += 1;
+        let id = self.reserved.remove(&name).unwrap_or_else(|| self.free_id());
         self.ids.insert(name, id);
         id
     }
@@ -121,6 +122,27 @@ impl Book {
     pub(crate) fn checks(&self) -> Vec<SubjectId> {
         let checks = self.all_watched().filter(|(_, watched)| matches!(watched.of_kind, OfKind::Check(_)));
         checks.map(|(id, _)| id).collect()
+    }
+
+    /// The id of a name, or the one that it will have if it is found.
+    pub(crate) fn reserve(&mut self, name: SubjectName) -> SubjectId {
+        if let Some(id) = self.id(&name).or_else(|| self.reserved.get(&name).copied()) {
+            return id;
+        }
+        let id = self.free_id();
+        self.reserved.insert(name, id);
+        id
+    }
+
+    /// Ids of names that nobody was found for.
+    pub(crate) fn take_reserved(&mut self) -> impl Iterator<Item = SubjectId> + use<> {
+        std::mem::take(&mut self.reserved).into_values()
+    }
+
+    fn free_id(&mut self) -> SubjectId {
+        let id = SubjectId(self.next);
+        self.next += 1;
+        id
     }
 
     pub(crate) fn latest(&self, id: SubjectId) -> Option<&Latest> {

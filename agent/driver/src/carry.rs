@@ -93,6 +93,7 @@ impl<S: Store> Driver<S> {
                 self.pending.entries.push(record::entry(wall, &record::noted("process-replaced", detail)));
                 self.touch(subject);
             }
+            Action::Alert(action) => self.carry_alert(action, wall),
             Action::RecordGap { length } => {
                 let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());
                 self.pending.entries.push(record::entry(wall, &record::noted("gap", detail)));

@@ -104,6 +104,13 @@ pub enum Fact {
     },
     /// Something about a subject that is only watched.
     Watched(Box<crate::watch_fact::WatchFact>),
+    /// A rule could not answer.
+    RuleFailed {
+        /// the rule's name in the config
+        rule: String,
+        /// why, in words
+        detail: String,
+    },
     /// The agent about itself, for the journal.
     Noted {
         /// `started`, `plugin-fault`, `sink-loss` …

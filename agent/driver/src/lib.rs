@@ -8,6 +8,8 @@
 //! An order is given out only after the records that came before it are durable. While the store is away, verdicts
 //! still change in memory; records and orders wait, in bounded memory, and go out by themselves afterwards.
 
+mod alert_requests;
+mod alert_texts;
 mod alerts;
 mod apply;
 mod book;
@@ -31,6 +33,7 @@ use latido_policy::{Event, Moment, Policy};
 use latido_protocol::SubjectName;
 use latido_store::{Batch, Store, StoreError};
 
+pub use alert_requests::{AlertRefused, recorded_alerts};
 pub use book::Latest;
 pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, Order};
 pub use limits::AgentLimits;
@@ -40,7 +43,7 @@ pub use sweep::{Reaped, Sweep};
 pub use translate::{class, heard, lease, settings, verdict};
 pub use watch_fact::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
 
-use alerts::Alerts;
+use alert_texts::AlertBook;
 use book::Book;
 use calendar::Calendar;
 use limits::SlotBook;
@@ -72,7 +75,7 @@ pub struct Driver<S> {
     policy: Policy,
     store: S,
     book: Book,
-    alerts: Alerts,
+    alerts: AlertBook,
     slots: SlotBook,
     sweep: Sweep,
     listening: Listening,
@@ -115,7 +118,7 @@ impl<S: Store> Driver<S> {
             .collect();
         Ok(Self {
             policy: Policy::default(),
-            alerts: Alerts::new(store.firing()?),
+            alerts: AlertBook { remembered: Some((store.alerts()?, store.silences()?)), ..AlertBook::default() },
             last_sequence: store.last_sequence()?,
             store,
             book: Book::default(),
@@ -139,18 +142,18 @@ impl<S: Store> Driver<S> {
         let now = self.listening.now();
         if let Some(length) = gap {
             self.policy.handle_event(Event::GapFound { length }, now);
+            self.tell_silences(reading.wall);
         }
+        self.restore_alerts(reading.wall);
         for fact in facts {
             self.apply(fact, now, reading.wall);
         }
         self.tell_calendar(now, reading.wall, gap);
         self.policy.handle_timeout(now);
-        while let Some(action) = self.policy.poll_action() {
-            self.carry(action, reading.wall);
-        }
+        self.carry_all(reading.wall);
         self.save_checks(now);
         let store_error = self.commit().err();
-        self.tell_store(store_error.is_some(), reading.wall);
+        self.tell_store(store_error.is_some());
         let sweep = std::mem::take(&mut self.sweep);
         if !sweep.is_empty() {
             tracing::warn!(ended = sweep.ended.len(), lost = sweep.lost.len(), "sweep: {sweep}");
@@ -186,10 +189,12 @@ impl<S: Store> Driver<S> {
     pub fn forget_absent(&mut self, wall: latido_protocol::WallTime) {
         for (name, stored) in std::mem::take(&mut self.stored) {
             if self.book.id(&name).is_none() {
-                self.alerts.forget(&name, wall, &mut self.pending);
                 self.pending.removed.push(record::text(&name));
                 self.pending.entries.push(record::entry(wall, &record::removed(&stored.kind, &name)));
             }
+        }
+        for id in self.book.take_reserved() {
+            self.forget_alerts(id);
         }
     }
 
@@ -209,9 +214,13 @@ impl<S: Store> Driver<S> {
     }
 
     /// Tells the policy whether the store took what was recorded. What follows is recorded with the next step.
-    fn tell_store(&mut self, failed: bool, wall: latido_protocol::WallTime) {
+    fn tell_store(&mut self, failed: bool) {
         let event = if failed { Event::StoreFailed } else { Event::StoreRecovered };
         self.policy.handle_event(event, self.listening.now());
+        self.store_answered(failed);
+    }
+
+    fn carry_all(&mut self, wall: latido_protocol::WallTime) {
         while let Some(action) = self.policy.poll_action() {
             self.carry(action, wall);
         }
@@ -224,8 +233,10 @@ impl<S: Store> Driver<S> {
         }
         let durable = !pending.entries.iter().all(|entry| entry.kind == "beat")
             || !pending.removed.is_empty()
-            || !pending.alerts_firing.is_empty()
-            || !pending.alerts_resolved.is_empty();
+            || !pending.alerts.is_empty()
+            || !pending.alerts_over.is_empty()
+            || !pending.silences.is_empty()
+            || !pending.silences_over.is_empty();
         let result = if durable { self.store.commit(pending) } else { self.store.commit_quick(pending) };
         match result {
             Ok(committed) => {

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::{
-    Attempt, BlackoutChange, CheckAction, Phase, ProcessAction, ProcessId, Reason, SubjectId, Verdict,
+    AlertAction, Attempt, BlackoutChange, CheckAction, Phase, ProcessAction, ProcessId, Reason, SubjectId, Verdict,
 };
 
 /// Something to do, so exact that no choice is left. Each may be carried out twice: it carries the epoch.
@@ -103,4 +103,6 @@ pub enum Action {
         /// what changed
         change: BlackoutChange,
     },
+    /// Do something about alerts.
+    Alert(AlertAction),
 }

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use crate::{
-    Attempt, BlackoutSettings, CheckEvent, Class, Fingerprint, History, JobSettings, Limit, Pacing, Phase, ProcessEvent,
-    ProcessId, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
+    AlertEvent, Attempt, BlackoutSettings, CheckEvent, Class, Fingerprint, History, JobSettings, Limit, Pacing, Phase,
+    ProcessEvent, ProcessId, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
 };
 
 /// Something that has happened.
@@ -131,6 +131,8 @@ pub enum Event {
         /// so many run at once
         running_max: Limit<u32>,
     },
+    /// Something happened to alerts.
+    Alert(AlertEvent),
 }
 
 /// What a job's files and processes said when it was found.

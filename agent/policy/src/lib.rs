@@ -7,6 +7,11 @@
 extern crate alloc;
 
 mod action;
+mod alert;
+mod alert_event;
+mod alert_input;
+mod alert_model;
+mod alerts;
 mod backoff;
 mod blackout;
 mod budget;
@@ -14,11 +19,14 @@ mod check;
 mod deadlines;
 mod event;
 mod found;
+mod group;
 mod history;
 mod job;
 mod limit;
+mod minimum;
 mod model;
 mod moment;
+mod mute;
 mod novelty;
 mod pacing;
 mod policy;
@@ -29,8 +37,10 @@ mod run;
 mod settle;
 mod sighting;
 mod signal;
+mod silence;
 mod slots;
 mod state;
+mod telling;
 mod transitions;
 mod verdict;
 mod view;
@@ -38,6 +48,11 @@ mod watched;
 mod words;
 
 pub use action::Action;
+pub use alert_event::{AlertAction, AlertEvent, Resolution, SilenceEnd, Telling};
+pub use alert_model::{
+    About, AlertKey, AlertRecord, AlertSettings, AlertView, Condition, Confirm, Mute, RuleName, Severity, Silence,
+    SilenceId, SilenceScope, Standing,
+};
 pub use blackout::{BlackoutCause, BlackoutChange, BlackoutSettings};
 pub use budget::{Budget, Counter, Spent};
 pub use event::{

@@ -3,11 +3,15 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use crate::blackout::Blackout;
+use crate::alerts::Alerts;
+use crate::blackout::{Blackout, BlackoutCause, BlackoutChange};
 use crate::deadlines::Deadlines;
 use crate::job::{Input, Job, Outbox};
 use crate::watched::{Subject, Watched};
-use crate::{Action, CheckMemory, Event, Moment, NextStep, ProcessId, SubjectId, SubjectView};
+use crate::{
+    About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, ProcessId, Severity, Silence, SubjectId,
+    SubjectView,
+};
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
 #[derive(Debug)]
@@ -15,6 +19,7 @@ pub struct Policy {
     jobs: BTreeMap<SubjectId, Entry>,
     deadlines: Deadlines,
     watched: Watched,
+    alerts: Alerts,
     blackout: Blackout,
     /// jobs with an attempt under a live supervisor
     attended_count: u32,
@@ -46,6 +51,7 @@ impl Policy {
             jobs: BTreeMap::new(),
             deadlines: Deadlines::default(),
             watched: Watched::default(),
+            alerts: Alerts::default(),
             blackout: Blackout::default(),
             attended_count: 0,
             actions: VecDeque::new(),
@@ -92,6 +98,7 @@ impl Policy {
             Event::LookFailed { subject, attempt } => self.tell(subject, Input::LookFailed { attempt }, now),
             Event::Check(event) => self.watched.handle_check(event, now, &mut self.outbox),
             Event::Process(event) => self.watched.handle_process(event, now, &mut self.outbox),
+            Event::Alert(event) => self.alerts.handle_event(event, now),
             Event::GapFound { length } => {
                 self.blackout.handle_gap(length, now);
                 self.actions.push_back(Action::RecordGap { length });
@@ -105,8 +112,9 @@ impl Policy {
             Event::SlotConfigured { slot, running_max } => self.outbox.queue.slots.set(slot, running_max),
         }
         self.actions.extend(self.outbox.actions.drain(..));
-        self.record_blackout();
+        self.record_blackout(now);
         self.admit(now);
+        self.take_alerts();
     }
 
     /// Does what is due. Early or repeated calls do nothing.
@@ -126,8 +134,14 @@ impl Policy {
         }
         self.watched.handle_timeout(now, &mut self.outbox);
         self.actions.extend(self.outbox.actions.drain(..));
-        self.record_blackout();
+        self.record_blackout(now);
         self.admit(now);
+        self.alerts.handle_timeout(now);
+        if self.alerts.take_look(now) {
+            let views: Vec<SubjectView> = self.subjects().collect();
+            views.iter().for_each(|view| self.alerts.look(view, now));
+        }
+        self.take_alerts();
     }
 
     /// Answers when to call [`handle_timeout`](Self::handle_timeout) next; `None` if nothing happens by itself.
@@ -138,6 +152,7 @@ impl Policy {
             self.watched.first_deadline(),
             self.outbox.queue.poll_timeout(self.now),
             self.blackout.poll_timeout(),
+            self.alerts.poll_timeout(),
         ];
         others.into_iter().flatten().min()
     }
@@ -177,10 +192,20 @@ impl Policy {
         self.jobs.values().map(|entry| self.view(entry)).chain(self.watched.views(self.now))
     }
 
+    /// Answers all alerts that are not over, in the order of their keys.
+    pub fn alerts(&self) -> impl Iterator<Item = AlertView> + '_ {
+        self.alerts.views(self.now)
+    }
+
+    /// Answers all silences that hold, by number.
+    pub fn silences(&self) -> impl Iterator<Item = &Silence> {
+        self.alerts.silences()
+    }
+
     /// How many events were refused because they came late, twice or with an old epoch. It grows in ordinary life.
     #[must_use]
     pub fn refused_count(&self) -> u64 {
-        self.outbox.refused_count
+        self.outbox.refused_count + self.alerts.refused_count()
     }
 
     /// How many events contradicted what was told before. It stays 0 as long as the caller does what it was told.
@@ -197,6 +222,10 @@ impl Policy {
         let job = Job::found(subject, settings, found, baseline, now, &mut self.outbox);
         self.jobs.insert(subject, Entry { job, deadline: None, is_attended: false });
         self.with(subject, now, |_, _| {});
+    }
+
+    fn take_alerts(&mut self) {
+        self.actions.extend(core::iter::from_fn(|| self.alerts.poll_action()).map(Action::Alert));
     }
 
     fn tell(&mut self, subject: SubjectId, input: Input, now: Moment) {
@@ -240,10 +269,15 @@ impl Policy {
         self.blackout.believes(u32::try_from(fresh).unwrap_or(u32::MAX), self.attended_count, now);
     }
 
-    fn record_blackout(&mut self) {
-        if let Some(change) = self.blackout.poll_change() {
-            self.actions.push_back(Action::RecordBlackout { change });
-        }
+    /// A store that is away is an alert of its own, which the driver tells of.
+    fn record_blackout(&mut self, now: Moment) {
+        let Some(change) = self.blackout.poll_change() else { return };
+        self.actions.push_back(Action::RecordBlackout { change });
+        let severity = match change {
+            BlackoutChange::Began(BlackoutCause::MassStaleness { .. }) => Some(Severity::Critical),
+            BlackoutChange::Began(BlackoutCause::StoreFailed) | BlackoutChange::Ended => None,
+        };
+        self.alerts.note(Condition::Blackout, About::Agent, severity, now);
     }
 
     fn view(&self, entry: &Entry) -> SubjectView {

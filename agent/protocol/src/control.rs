@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::alerts::{AlertRequest, AlertsDocument};
 use crate::status::StatusDocument;
 use crate::{Span, SubjectName};
 
@@ -70,6 +71,11 @@ pub enum Request {
         /// go on until the connection closes
         follow: bool,
     },
+    /// About alerts; answered by `alerts`.
+    Alerts {
+        /// what
+        ask: AlertRequest,
+    },
 }
 
 /// What a check says of itself.
@@ -111,6 +117,11 @@ pub enum Answer {
     Entry {
         /// the entry
         entry: Box<crate::journal::Entry>,
+    },
+    /// To what was asked about alerts: how they are afterwards.
+    Alerts {
+        /// the document
+        document: Box<AlertsDocument>,
     },
     /// It is done.
     Done,

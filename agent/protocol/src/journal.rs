@@ -111,23 +111,8 @@ pub enum Body {
         /// lost attempts so far
         pickups: u32,
     },
-    /// an alert began or ended
-    Alert {
-        /// the rule that found it
-        rule: String,
-        /// names the alert over all its entries
-        fingerprint: String,
-        /// whose
-        subject: String,
-        /// `info`, `warning` or `critical`
-        severity: Severity,
-        /// `firing` or `resolved`
-        state: AlertState,
-        /// in words
-        summary: String,
-        /// when it began
-        started: WallTime,
-    },
+    /// something is told of an alert: it began, changed or ended
+    Alert(Box<AlertTold>),
     /// the agent about itself: started, a gap in its listening, a loss in a sink
     Agent {
         /// `started`, `stopped`, `gap`, `plugin-fault`, `sink-loss` …
@@ -135,6 +120,40 @@ pub enum Body {
         /// in words
         detail: String,
     },
+}
+
+/// What is told of an alert.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlertTold {
+    /// the rule that found it
+    pub rule: String,
+    /// names the alert over all its entries
+    pub fingerprint: String,
+    /// whose
+    pub subject: String,
+    /// `info`, `warning` or `critical`
+    pub severity: Severity,
+    /// `firing` or `resolved`
+    pub state: AlertState,
+    /// in words
+    pub summary: String,
+    /// when it began
+    pub started: WallTime,
+    /// what is told
+    #[serde(default)]
+    pub telling: Telling,
+    /// why it is told, in words
+    #[serde(default)]
+    pub reason: String,
+    /// how often it came in this series
+    #[serde(default = "one")]
+    pub comings: u32,
+    /// how many subjects it is about
+    #[serde(default = "one")]
+    pub subjects: u32,
+    /// some of them, where it is about many
+    #[serde(default)]
+    pub who: Vec<String>,
 }
 
 /// How bad it is.
@@ -147,6 +166,46 @@ pub enum Severity {
     Warning,
     /// somebody has to act
     Critical,
+}
+
+/// What an entry tells of an alert.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Telling {
+    /// it holds
+    #[default]
+    Began,
+    /// more subjects have it than was told
+    Grew,
+    /// it comes and goes: next is told that this is over
+    Flaps,
+    /// it came and went, and holds steadily
+    Settled,
+    /// it is worse than was told
+    Rose,
+    /// it still holds
+    Reminder,
+    /// it is over
+    Ended,
+}
+
+impl std::fmt::Display for Telling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Began => "began",
+            Self::Grew => "grew",
+            Self::Flaps => "flaps",
+            Self::Settled => "settled",
+            Self::Rose => "rose",
+            Self::Reminder => "reminder",
+            Self::Ended => "ended",
+        })
+    }
+}
+
+/// What is not said is about one, once.
+fn one() -> u32 {
+    1
 }
 
 /// Whether it holds.
@@ -183,7 +242,7 @@ impl Body {
             | Self::AttemptStarted { subject, .. }
             | Self::AttemptEnded { subject, .. }
             | Self::LeaseExpired { subject, .. } => Some(subject.as_str()),
-            Self::Alert { subject, .. } => Some(subject),
+            Self::Alert(alert) => Some(&alert.subject),
             Self::Agent { .. } => None,
         }
     }

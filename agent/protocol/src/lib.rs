@@ -4,6 +4,7 @@
 //! nothing and reads no clock: times are given. Every format is an interface, readable by `cat` and `jq`, and carries
 //! [`FORMAT_VERSION`].
 
+pub mod alerts;
 pub mod attempt;
 mod budget;
 pub mod control;

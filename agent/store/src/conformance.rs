@@ -1,13 +1,14 @@
 //! The list that every store passes.
 
 use crate::StoreError;
-use crate::rows::{AlertRow, Batch, Committed, Cursor, JournalBound, NewEntry, SetAside, SubjectRow};
+use crate::alert_conformance;
+use crate::rows::{Batch, Committed, Cursor, JournalBound, NewEntry, SetAside, SubjectRow};
 use crate::store::{PLUGIN_STATE_BYTES_MAX, Store};
 
 /// One item: what it shows, and the check.
 type Item = (&'static str, fn(&mut dyn Store) -> Result<(), StoreError>);
 
-const ITEMS: [Item; 17] = [
+const ITEMS: [Item; 18] = [
     ("a new store is empty", a_new_store_is_empty),
     ("entries are numbered from 1 without holes", entries_are_numbered_without_holes),
     ("entries keep every field", entries_keep_every_field),
@@ -17,7 +18,8 @@ const ITEMS: [Item; 17] = [
     ("a removed name is gone, also when its batch writes it", a_removed_name_is_gone),
     ("a number that does not fit refuses the whole batch", a_number_too_large_refuses_the_batch),
     ("a quick commit is one sequence with the others", a_quick_commit_is_in_sequence),
-    ("an alert fires once and resolves once", an_alert_fires_and_resolves),
+    ("an alert is kept until it is over, with every field", alert_conformance::an_alert_is_kept),
+    ("a silence is kept until it ends, with every field", alert_conformance::a_silence_is_kept),
     ("a cursor never goes back and never beyond the end", a_cursor_never_goes_back),
     ("a new sink starts at the oldest entry kept", a_new_sink_starts_at_the_oldest),
     ("an entry set aside counts once for its sink", an_entry_set_aside_counts_once),
@@ -79,7 +81,7 @@ fn a_new_store_is_empty(store: &mut dyn Store) -> Result<(), StoreError> {
     assert_eq!(store.last_sequence()?, 0);
     assert_eq!(store.entries_after(0, &[], 10)?, []);
     assert_eq!(store.subjects()?, []);
-    assert_eq!(store.firing()?, []);
+    assert_eq!(store.alerts()?, []);
     assert_eq!(store.cursor("history")?, Cursor::default());
     let committed = store.commit(&Batch::default())?;
     assert_eq!(committed, Committed { first_sequence: 1, last_sequence: 0, refused: Vec::new() });
@@ -192,24 +194,6 @@ fn a_quick_commit_is_in_sequence(store: &mut dyn Store) -> Result<(), StoreError
     store.commit(&entries(4..=4))?;
     assert_eq!(sequences(store)?, [1, 2, 3, 4]);
     assert_eq!(store.subjects()?, [subject("a", 1)]);
-    Ok(())
-}
-
-fn an_alert_fires_and_resolves(store: &mut dyn Store) -> Result<(), StoreError> {
-    let alert = |fingerprint: &str, summary: &str| AlertRow {
-        fingerprint: fingerprint.to_owned(),
-        rule: "liveness".to_owned(),
-        subject: "a".to_owned(),
-        severity: "warning".to_owned(),
-        summary: summary.to_owned(),
-        started_ms: 12,
-    };
-    store.commit(&Batch { alerts_firing: vec![alert("2", "stale"), alert("1", "late")], ..Batch::default() })?;
-    store.commit(&Batch { alerts_firing: vec![alert("2", "dead")], ..Batch::default() })?;
-    assert_eq!(store.firing()?, [alert("1", "late"), alert("2", "dead")]);
-    let alerts_resolved = vec!["2".to_owned(), "unknown".to_owned()];
-    store.commit(&Batch { alerts_firing: vec![alert("2", "again")], alerts_resolved, ..Batch::default() })?;
-    assert_eq!(store.firing()?, [alert("1", "late")]);
     Ok(())
 }
 

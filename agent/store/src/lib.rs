@@ -6,6 +6,9 @@
 //! What this crate does not do: it reads no clock (times are given), it judges nothing, it deletes no file, and it
 //! retries no failed write beyond a short bounded wait for a lock. Whoever is told of an error decides what follows.
 
+mod alert_conformance;
+mod alert_queries;
+mod alert_rows;
 pub mod conformance;
 mod error;
 mod memory;
@@ -16,11 +19,10 @@ mod rows;
 mod sqlite;
 mod store;
 
+pub use alert_rows::{AlertRow, SilenceRow};
 pub use error::{Cause, OpenError, StoreError};
 pub use memory::MemoryStore;
 pub use open::{LOG_BYTES_MAX, set_aside_damaged};
-pub use rows::{
-    AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, NewEntry, SetAside, SubjectRow, Trimmed,
-};
+pub use rows::{Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, NewEntry, SetAside, SubjectRow, Trimmed};
 pub use sqlite::SqliteStore;
 pub use store::{PLUGIN_STATE_BYTES_MAX, Store};

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::StoreError;
-use crate::rows::{
-    AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits,
-};
+use crate::alert_rows::{AlertRow, SilenceRow};
+use crate::rows::{Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits};
 use crate::store::{PLUGIN_STATE_BYTES_MAX, Store};
 
 /// Keeps everything in memory; it is gone with the value.
@@ -14,6 +13,7 @@ pub struct MemoryStore {
     journal_id: String,
     subjects: BTreeMap<String, SubjectRow>,
     alerts: BTreeMap<String, AlertRow>,
+    silences: BTreeMap<u32, SilenceRow>,
     entries: VecDeque<EntryRow>,
     last_sequence: u64,
     sinks: BTreeMap<String, Sink>,
@@ -72,11 +72,17 @@ impl Store for MemoryStore {
                 body: entry.body.clone(),
             });
         }
-        for alert in &batch.alerts_firing {
+        for alert in &batch.alerts {
             self.alerts.insert(alert.fingerprint.clone(), alert.clone());
         }
-        for fingerprint in &batch.alerts_resolved {
+        for fingerprint in &batch.alerts_over {
             self.alerts.remove(fingerprint);
+        }
+        for silence in &batch.silences {
+            self.silences.insert(silence.number, silence.clone());
+        }
+        for number in &batch.silences_over {
+            self.silences.remove(number);
         }
         Ok(Committed { first_sequence, last_sequence: self.last_sequence, refused })
     }
@@ -104,8 +110,12 @@ impl Store for MemoryStore {
         Ok(self.subjects.values().cloned().collect())
     }
 
-    fn firing(&self) -> Result<Vec<AlertRow>, StoreError> {
+    fn alerts(&self) -> Result<Vec<AlertRow>, StoreError> {
         Ok(self.alerts.values().cloned().collect())
+    }
+
+    fn silences(&self) -> Result<Vec<SilenceRow>, StoreError> {
+        Ok(self.silences.values().cloned().collect())
     }
 
     fn attach_sink(&mut self, sink: &str) -> Result<Cursor, StoreError> {

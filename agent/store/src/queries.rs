@@ -2,15 +2,14 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use crate::alert_queries;
 use crate::error::StoreError;
-use crate::rows::{
-    AlertRow, Batch, Committed, Cursor, EntryRow, JournalBound, NewEntry, SetAside, SubjectRow, Trimmed,
-};
+use crate::rows::{Batch, Committed, Cursor, EntryRow, JournalBound, NewEntry, SetAside, SubjectRow, Trimmed};
 use crate::sqlite::Failure;
 use crate::store::PLUGIN_STATE_BYTES_MAX;
 
 /// Reads a number that every writer gives as an unsigned one.
-fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
     u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
 }
@@ -23,7 +22,7 @@ fn optional_number(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>
 }
 
 /// The largest number a row can have stands for all above it, in comparisons only.
-fn bound(value: u64) -> i64 {
+pub(crate) fn bound(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
@@ -38,7 +37,7 @@ pub(crate) fn write_batch(connection: &Connection, batch: &Batch) -> rusqlite::R
     }
     let before = last_sequence(connection)?;
     let last_sequence = append(connection, before, &batch.entries)?;
-    write_alerts(connection, &batch.alerts_firing, &batch.alerts_resolved)?;
+    alert_queries::write(connection, batch)?;
     Ok(Committed { first_sequence: before + 1, last_sequence, refused })
 }
 
@@ -94,25 +93,6 @@ fn append(connection: &Connection, before: u64, entries: &[NewEntry]) -> rusqlit
     }
     connection.prepare_cached("update journal set last_sequence = ?1 where one = 1")?.execute([bound(sequence)])?;
     Ok(sequence)
-}
-
-fn write_alerts(connection: &Connection, firing: &[AlertRow], resolved: &[String]) -> rusqlite::Result<()> {
-    for alert in firing {
-        let sql = "insert or replace into alerts (fingerprint, rule, subject, severity, summary, started_ms)
-                   values (?1, ?2, ?3, ?4, ?5, ?6)";
-        connection.prepare_cached(sql)?.execute(params![
-            alert.fingerprint,
-            alert.rule,
-            alert.subject,
-            alert.severity,
-            alert.summary,
-            bound(alert.started_ms),
-        ])?;
-    }
-    for fingerprint in resolved {
-        connection.prepare_cached("delete from alerts where fingerprint = ?1")?.execute([fingerprint])?;
-    }
-    Ok(())
 }
 
 pub(crate) fn last_sequence(connection: &Connection) -> rusqlite::Result<u64> {
@@ -171,23 +151,6 @@ pub(crate) fn subjects(connection: &Connection) -> rusqlite::Result<Vec<SubjectR
             sequence: number(row, 10)?,
             state: row.get(11)?,
             deadline_ms: optional_number(row, 12)?,
-        })
-    })?;
-    rows.collect()
-}
-
-pub(crate) fn firing(connection: &Connection) -> rusqlite::Result<Vec<AlertRow>> {
-    let mut query = connection.prepare_cached(
-        "select fingerprint, rule, subject, severity, summary, started_ms from alerts order by fingerprint",
-    )?;
-    let rows = query.query_map([], |row| {
-        Ok(AlertRow {
-            fingerprint: row.get(0)?,
-            rule: row.get(1)?,
-            subject: row.get(2)?,
-            severity: row.get(3)?,
-            summary: row.get(4)?,
-            started_ms: number(row, 5)?,
         })
     })?;
     rows.collect()

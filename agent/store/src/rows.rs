@@ -1,6 +1,7 @@
 //! What the store keeps and what it answers: plain texts and numbers.
 
 use crate::StoreError;
+use crate::alert_rows::{AlertRow, SilenceRow};
 
 /// The current state of one subject; one row each, replaced in place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,27 +62,10 @@ pub struct EntryRow {
     pub body: String,
 }
 
-/// An alert that fires.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AlertRow {
-    /// names the alert over its whole life; the row's key
-    pub fingerprint: String,
-    /// the rule that found it
-    pub rule: String,
-    /// whom it is about
-    pub subject: String,
-    /// how bad it is
-    pub severity: String,
-    /// in words
-    pub summary: String,
-    /// wall time at which it began, in milliseconds since 1970
-    pub started_ms: u64,
-}
-
 /// What one transaction writes.
 ///
 /// The parts are written in the order of the fields, so a name that stands in both `subjects` and `removed` is gone
-/// afterwards, and an alert in both lists is resolved. Within one list the last row of a name wins.
+/// afterwards, and so is an alert or a silence in both lists. Within one list the last row of a name wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// rows that replace those of the same name, unless the stored epoch is higher
@@ -90,10 +74,14 @@ pub struct Batch {
     pub removed: Vec<String>,
     /// entries that are appended to the journal in this order
     pub entries: Vec<NewEntry>,
-    /// alerts that fire; each replaces the row of its fingerprint
-    pub alerts_firing: Vec<AlertRow>,
-    /// fingerprints of alerts that ended; unknown ones are no error
-    pub alerts_resolved: Vec<String>,
+    /// alerts that are not over; each replaces the row of its fingerprint
+    pub alerts: Vec<AlertRow>,
+    /// fingerprints of alerts that are over; unknown ones are no error
+    pub alerts_over: Vec<String>,
+    /// silences that hold; each replaces the row of its number
+    pub silences: Vec<SilenceRow>,
+    /// numbers of silences that have ended; unknown ones are no error
+    pub silences_over: Vec<u32>,
 }
 
 /// What a commit did.
@@ -171,8 +159,13 @@ pub(crate) fn fits(batch: &Batch) -> Result<(), StoreError> {
     for entry in &batch.entries {
         stored("at_ms", entry.at_ms)?;
     }
-    for alert in &batch.alerts_firing {
+    for alert in &batch.alerts {
         stored("started_ms", alert.started_ms)?;
+        stored("told_ms", alert.told_ms)?;
+    }
+    for silence in &batch.silences {
+        stored("since_ms", silence.since_ms)?;
+        stored("until_ms", silence.until_ms)?;
     }
     Ok(())
 }

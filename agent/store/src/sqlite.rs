@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use crate::alert_rows::{AlertRow, SilenceRow};
 use crate::error::{OpenError, StoreError, Trouble};
 use crate::open::{self, BUSY_ATTEMPTS, BUSY_TIMEOUT, beside};
-use crate::queries;
 use crate::rows::{
-    AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits, stored,
+    Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits, stored,
 };
 use crate::store::Store;
+use crate::{alert_queries, queries};
 
 /// Bytes of a page, SQLite's default.
 const PAGE_BYTES: u64 = 4096;
@@ -188,8 +189,12 @@ impl Store for SqliteStore {
         self.read(queries::subjects)
     }
 
-    fn firing(&self) -> Result<Vec<AlertRow>, StoreError> {
-        self.read(queries::firing)
+    fn alerts(&self) -> Result<Vec<AlertRow>, StoreError> {
+        self.read(alert_queries::alerts)
+    }
+
+    fn silences(&self) -> Result<Vec<SilenceRow>, StoreError> {
+        self.read(alert_queries::silences)
     }
 
     fn attach_sink(&mut self, sink: &str) -> Result<Cursor, StoreError> {

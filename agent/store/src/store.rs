@@ -1,9 +1,8 @@
 //! The trait that every store implements.
 
 use crate::StoreError;
-use crate::rows::{
-    AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed,
-};
+use crate::alert_rows::{AlertRow, SilenceRow};
+use crate::rows::{Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed};
 
 /// Bytes of keys and values that one plugin may keep. A strategy's notes on a few thousand jobs fit; a plugin that
 /// keeps history belongs into a database of its own.
@@ -59,12 +58,19 @@ pub trait Store: Send {
     /// The rows cannot be read.
     fn subjects(&self) -> Result<Vec<SubjectRow>, StoreError>;
 
-    /// Returns all alerts that fire, by fingerprint.
+    /// Returns all alerts that are not over, by fingerprint.
     ///
     /// # Errors
     ///
     /// The rows cannot be read.
-    fn firing(&self) -> Result<Vec<AlertRow>, StoreError>;
+    fn alerts(&self) -> Result<Vec<AlertRow>, StoreError>;
+
+    /// Returns all silences that hold, by number.
+    ///
+    /// # Errors
+    ///
+    /// The rows cannot be read.
+    fn silences(&self) -> Result<Vec<SilenceRow>, StoreError>;
 
     /// Makes the sink known, from the oldest entry kept, and returns its cursor. A known sink stays where it is.
     ///

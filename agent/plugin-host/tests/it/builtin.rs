@@ -229,6 +229,38 @@ async fn liveness_finds_what_needs_somebody() {
     assert_eq!(findings[1].summary, "e is stale: because");
 }
 
+/// Each cause is a finding of its own, beside what the verdict says.
+#[tokio::test]
+async fn liveness_finds_what_failed_who_waits_for_a_person_and_errors_that_grow() {
+    let world = World::new();
+    let mut spec = PluginSpec::new("liveness", Kind::Rule, builtin("liveness"));
+    spec.settings = json!({ "errors_min": 3, "errors_for_s": 60 });
+    let mut rule = world.host.load_rule(spec).await.unwrap();
+    let with = |name: &str, verdict, errors, says: &[(&str, &str)]| Subject {
+        errors,
+        attributes: says.iter().map(|(key, value)| Attribute { key: (*key).into(), value: (*value).into() }).collect(),
+        ..subject(name, verdict)
+    };
+    let mut found = async |now, subjects: &[Subject]| -> Vec<String> {
+        let findings = rule.evaluate(now, subjects).await.unwrap();
+        findings.iter().map(|finding| format!("{} {}", finding.subject, finding.key)).collect()
+    };
+    let subjects = [
+        with("a", Verdict::Ended, 0, &[("phase", "ended"), ("class", "failed")]),
+        with("b", Verdict::Ended, 0, &[("phase", "ended"), ("class", "lost")]),
+        with("c", Verdict::Ended, 0, &[("phase", "ended"), ("class", "completed")]),
+        with("d", Verdict::Ended, 0, &[("phase", "ended"), ("class", "stopped")]),
+        with("e", Verdict::Ended, 0, &[("phase", "backing-off"), ("class", "failed")]),
+        with("f", Verdict::Stale, 4, &[("phase", "running"), ("state", "needs-person")]),
+        with("g", Verdict::Alive, 2, &[("phase", "running"), ("state", "indexing")]),
+    ];
+    assert_eq!(found(0, &subjects).await, ["a failed", "b failed", "f stale", "f needs-person", "f errors"]);
+    let grown = [with("g", Verdict::Alive, 3, &[]), with("f", Verdict::Alive, 4, &[])];
+    assert_eq!(found(30_000, &grown).await, ["g errors", "f errors"]);
+    found(60_000, &grown).await;
+    assert_eq!(found(61_000, &grown).await, [""; 0], "what does not grow any further is over");
+}
+
 #[tokio::test]
 async fn liveness_takes_severities_from_its_settings() {
     let world = World::new();

@@ -1,6 +1,13 @@
 //! The policy as its caller sees it: events in, actions out, and a clock that only the test moves.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions it calls")]
 
+mod alert_bench;
+mod alert_field_cases;
+mod alert_groups;
+mod alert_mutes;
+mod alert_properties;
+mod alert_table;
+mod alerts;
 mod check_times;
 mod checks;
 mod doubt;

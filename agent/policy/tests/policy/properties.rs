@@ -281,6 +281,7 @@ proptest! {
                 | Event::LookFailed { .. }
                 | Event::Check(_)
                 | Event::Process(_)
+                | Event::Alert(_)
                 | Event::GapFound { .. }
                 | Event::StoreFailed
                 | Event::StoreRecovered
@@ -321,6 +322,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::OrphanEnded { .. }
         | Event::StrategyAnswered { .. }
         | Event::LookFailed { .. }
+        | Event::Alert(_)
         | Event::Check(_)
         | Event::Process(_)
         | Event::GapFound { .. }
@@ -463,7 +465,8 @@ impl World {
                 Action::RecordVerdict { .. }
                 | Action::RecordPhase { .. }
                 | Action::RecordGap { .. }
-                | Action::RecordBlackout { .. } => {}
+                | Action::RecordBlackout { .. }
+                | Action::Alert(_) => {}
                 Action::Check(_) | Action::Process(_) => unreachable!("a job gives out neither"),
                 Action::Launch { .. } => {
                     assert_eq!(self.real, Real::Nothing, "a launch beside what lives or is not recorded");
@@ -550,7 +553,8 @@ impl World {
             | Action::RecordGap { .. }
             | Action::RecordBlackout { .. }
             | Action::Check(_)
-            | Action::Process(_) => {}
+            | Action::Process(_)
+            | Action::Alert(_) => {}
         }
     }
 

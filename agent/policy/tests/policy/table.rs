@@ -200,6 +200,7 @@ fn short(action: &Action) -> String {
         Action::Launch { attempt, .. } => format!("LAUNCH {} epoch {}", attempt.number.0, attempt.epoch.0),
         Action::RecordGap { length } => format!("gap {length:?}"),
         Action::RecordBlackout { change } => format!("blackout {change:?}"),
+        Action::Alert(action) => format!("{action:?}"),
         Action::Check(_) | Action::Process(_) => unreachable!("a job gives out neither"),
     }
 }
@@ -281,7 +282,8 @@ fn acts(action: &Action) -> bool {
         Action::RecordVerdict { .. }
         | Action::RecordPhase { .. }
         | Action::RecordGap { .. }
-        | Action::RecordBlackout { .. } => false,
+        | Action::RecordBlackout { .. }
+        | Action::Alert(_) => false,
         Action::Check(_) | Action::Process(_) => unreachable!("a job gives out neither"),
         Action::RecordLost { .. }
         | Action::EndOrphan { .. }

@@ -206,6 +206,7 @@ fn short(action: &Action) -> String {
         | Action::AskStrategy { .. }
         | Action::Launch { .. }
         | Action::RecordBlackout { .. }
+        | Action::Alert(_)
         | Action::RecordGap { .. } => unreachable!("what is only watched orders nothing"),
     }
 }

@@ -40,7 +40,7 @@ fn what_was_acknowledged_outlives_kill_9_without_holes_or_doubles() {
         assert!(last >= acknowledged, "kill {kill}: {acknowledged} acknowledged, {last} there");
         let rows = store.subjects().unwrap();
         assert_eq!(rows[0].sequence, last, "a batch's row and entries are one transaction");
-        assert_eq!(store.firing().unwrap(), []);
+        assert_eq!(store.alerts().unwrap(), []);
         store.examine().unwrap();
     }
 }

@@ -1,0 +1,187 @@
+//! A policy that is told of alerts, a clock that the test moves, and short words for what comes out.
+
+use core::num::NonZeroU32;
+use core::time::Duration;
+
+use latido_policy::{
+    About, Action, AlertAction, AlertEvent, AlertKey, AlertRecord, AlertSettings, AlertView, Condition, Confirm, Event,
+    Fingerprint, Moment, Policy, RuleName, Severity, Silence, SilenceId, SilenceScope, SubjectId, Telling,
+};
+
+use crate::harness::seconds;
+
+pub(crate) const HOST: Fingerprint = Fingerprint(77);
+
+/// What `liveness` finds of a subject.
+pub(crate) fn key(subject: u32, condition: Condition) -> AlertKey {
+    AlertKey { rule: RuleName::Liveness, about: About::Subject(SubjectId(subject)), condition }
+}
+
+pub(crate) fn stale(subject: u32) -> AlertKey {
+    key(subject, Condition::Stale)
+}
+
+/// The alert that stands for many stale subjects.
+pub(crate) fn many_stale() -> AlertKey {
+    AlertKey { about: About::Group, ..stale(0) }
+}
+
+/// The agent could not hear.
+pub(crate) fn blackout() -> AlertKey {
+    AlertKey { rule: RuleName::Agent, about: About::Agent, condition: Condition::Blackout }
+}
+
+pub(crate) fn confirm(sweeps: u32, held_for: u64) -> Confirm {
+    Confirm { sweeps: NonZeroU32::new(sweeps).unwrap(), held_for: seconds(held_for) }
+}
+
+/// A policy and the time.
+#[derive(Debug)]
+pub(crate) struct Alerts {
+    pub(crate) policy: Policy,
+    pub(crate) now: Moment,
+}
+
+impl Alerts {
+    pub(crate) fn new() -> Self {
+        Self { policy: Policy::new(), now: Moment::ORIGIN.after(seconds(1_000_000)) }
+    }
+
+    pub(crate) fn with(settings: AlertSettings) -> Self {
+        let mut alerts = Self::new();
+        alerts.tell(AlertEvent::SettingsChanged { settings });
+        alerts
+    }
+
+    /// Tells an event and takes out what follows at once.
+    pub(crate) fn tell(&mut self, event: AlertEvent) -> Vec<AlertAction> {
+        self.policy.handle_event(Event::Alert(event), self.now);
+        self.policy.handle_timeout(self.now);
+        self.take()
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<AlertAction> {
+        core::iter::from_fn(|| self.policy.poll_action())
+            .filter_map(|action| if let Action::Alert(action) = action { Some(action) } else { None })
+            .collect()
+    }
+
+    /// One call of a rule about some subjects that finds some alerts.
+    pub(crate) fn call(&mut self, rule: RuleName, asked: &[About], found: &[(AlertKey, Severity)]) -> Vec<AlertAction> {
+        for &(alert, severity) in found {
+            let event = AlertEvent::Found { alert, severity, host: Some(HOST) };
+            self.policy.handle_event(Event::Alert(event), self.now);
+        }
+        for &about in asked {
+            self.policy.handle_event(Event::Alert(AlertEvent::Swept { rule, about }), self.now);
+        }
+        self.policy.handle_timeout(self.now);
+        self.take()
+    }
+
+    /// A call of `liveness` about subject 1 alone, which finds it stale or does not.
+    pub(crate) fn sweep(&mut self, is_stale: bool) -> Vec<AlertAction> {
+        self.sweep_at(is_stale.then_some(Severity::Warning))
+    }
+
+    pub(crate) fn sweep_at(&mut self, severity: Option<Severity>) -> Vec<AlertAction> {
+        let found: Vec<_> = severity.map(|severity| (stale(1), severity)).into_iter().collect();
+        self.call(RuleName::Liveness, &[stale(1).about], &found)
+    }
+
+    /// A call of `liveness` about the first `count` subjects, which finds the numbered ones stale.
+    pub(crate) fn sweep_all(&mut self, count: u32, found: impl IntoIterator<Item = u32>) -> Vec<AlertAction> {
+        let asked: Vec<About> = (1..=count).map(|subject| stale(subject).about).collect();
+        let found: Vec<_> = found.into_iter().map(|subject| (stale(subject), Severity::Warning)).collect();
+        self.call(RuleName::Liveness, &asked, &found)
+    }
+
+    /// The agent finds something about itself, or no longer does.
+    pub(crate) fn note(&mut self, alert: AlertKey, holds: bool) -> Vec<AlertAction> {
+        let found: Vec<_> = holds.then_some((alert, Severity::Critical)).into_iter().collect();
+        self.call(alert.rule, &[alert.about], &found)
+    }
+
+    /// Lets time pass, and does what is due at its own moment; asks twice each time.
+    pub(crate) fn pass(&mut self, length: u64) -> Vec<AlertAction> {
+        let end = self.now.after(seconds(length));
+        let mut actions = Vec::new();
+        while let Some(next) = self.policy.poll_timeout().filter(|&next| next <= end) {
+            self.now = self.now.max(next);
+            self.policy.handle_timeout(self.now);
+            self.policy.handle_timeout(self.now);
+            actions.extend(self.take());
+            assert!(self.policy.poll_timeout().is_none_or(|next| next > self.now), "nothing stays due");
+        }
+        self.now = end;
+        self.policy.handle_timeout(end);
+        actions.extend(self.take());
+        actions
+    }
+
+    /// Finds subject 1 stale, and lets it be told.
+    pub(crate) fn fire(&mut self) -> Vec<AlertAction> {
+        let mut actions = self.sweep(true);
+        actions.extend(self.pass(2));
+        actions
+    }
+
+    pub(crate) fn silence(&mut self, scope: SilenceScope, length: u64, until_resolved: bool) -> Vec<AlertAction> {
+        let until = self.now.after(seconds(length));
+        self.tell(AlertEvent::Silenced { silence: Silence { id: SilenceId(1), scope, until, until_resolved } })
+    }
+
+    pub(crate) fn view(&self, alert: AlertKey) -> Option<AlertView> {
+        self.policy.alerts().find(|view| view.alert == alert)
+    }
+
+    /// The same alerts in a policy that knows only what was recorded, as after a restart of the agent.
+    pub(crate) fn restart(&self, settings: AlertSettings) -> Self {
+        let mut again = Self::with(settings);
+        for view in self.policy.alerts() {
+            let Some(record) = view.record else { continue };
+            let (alert, held_for) = (view.alert, view.held_for);
+            let told_ago = Duration::ZERO;
+            again.tell(AlertEvent::Restored { alert, record, held_for, told_ago, host: Some(HOST) });
+        }
+        again
+    }
+}
+
+/// What people are told by these actions, one line each.
+pub(crate) fn told(actions: &[AlertAction]) -> Vec<String> {
+    actions
+        .iter()
+        .filter_map(|action| match action {
+            AlertAction::Tell { alert, severity, telling, held_for: _ } => Some(line(*alert, *severity, *telling)),
+            AlertAction::Record { .. }
+            | AlertAction::Forget { .. }
+            | AlertAction::KeepSilence { .. }
+            | AlertAction::EndSilence { .. } => None,
+        })
+        .collect()
+}
+
+pub(crate) fn line(alert: AlertKey, severity: Severity, telling: Telling) -> String {
+    format!("{} {severity}: {telling}", name(alert))
+}
+
+/// A short name of an alert.
+pub(crate) fn name(alert: AlertKey) -> String {
+    let condition = alert.condition.word().unwrap_or("other");
+    match alert.about {
+        About::Subject(subject) => format!("{} {condition}", subject.0),
+        About::Group => format!("many {condition}"),
+        About::Agent => format!("agent {condition}"),
+        About::Rule(_) => format!("rule {condition}"),
+        About::Plugin(_) => format!("plugin {condition}"),
+        About::Host(_) => format!("host {condition}"),
+    }
+}
+
+/// What is kept of an alert, in words.
+pub(crate) fn kept(record: &AlertRecord) -> String {
+    let acknowledged = if record.acknowledged.is_some() { ", acknowledged" } else { "" };
+    let subjects = if record.subjects == 1 { String::new() } else { format!(", {} subjects", record.subjects) };
+    format!("{} {}, came {}{acknowledged}{subjects}", record.standing, record.told, record.comings)
+}

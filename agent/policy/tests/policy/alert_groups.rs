@@ -1,0 +1,152 @@
+//! Many at once, restarts and limits.
+
+use latido_policy::{AlertEvent, AlertSettings, Condition, Moment, RuleName, Severity, SilenceScope, SubjectId};
+
+use crate::alert_bench::{Alerts, key, many_stale, name, stale, told};
+use crate::harness::seconds;
+
+#[test]
+fn many_at_once_are_told_as_one_with_their_number() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(100, 1..=60);
+    alerts.pass(1);
+    alerts.sweep_all(100, 1..=100);
+    assert_eq!(told(&alerts.pass(1)), ["many stale warning: 100 subjects have it at once"]);
+    alerts.sweep_all(100, 2..=100);
+    assert_eq!(told(&alerts.pass(600)), [""; 0], "one that is well again ends nothing");
+    alerts.sweep_all(100, []);
+    assert_eq!(told(&alerts.pass(30)), ["many stale warning: it is over"]);
+}
+
+#[test]
+fn a_few_are_told_one_by_one() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(4, 1..=4);
+    let lines = told(&alerts.pass(2));
+    assert_eq!(lines.len(), 4);
+    assert!(lines.iter().all(|line| line.ends_with("it was found")), "{lines:?}");
+}
+
+#[test]
+fn only_what_is_the_same_is_told_as_one() {
+    let mut alerts = Alerts::new();
+    let conditions = [Condition::Stale, Condition::Dead, Condition::Hung, Condition::Stuck, Condition::Held];
+    let found: Vec<_> = (1..).zip(conditions).map(|(subject, one)| (key(subject, one), Severity::Warning)).collect();
+    let asked: Vec<_> = found.iter().map(|(alert, _)| alert.about).collect();
+    alerts.call(RuleName::Liveness, &asked, &found);
+    assert_eq!(told(&alerts.pass(2)).len(), 5);
+}
+
+#[test]
+fn a_mass_event_that_grows_is_told_again_at_most_every_few_minutes() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(500, 1..=10);
+    alerts.pass(2);
+    let mut lines = Vec::new();
+    for minute in 1..=10_u32 {
+        alerts.sweep_all(500, 1..=10 + minute * 20);
+        lines.extend(told(&alerts.pass(60)));
+    }
+    assert_eq!(
+        lines,
+        ["many stale warning: 110 subjects have had it so far", "many stale warning: 210 subjects have had it so far"]
+    );
+}
+
+#[test]
+fn a_member_that_gets_worse_makes_its_group_worse() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(9, 1..=9);
+    alerts.pass(2);
+    let found = [(stale(4), Severity::Critical), (stale(5), Severity::Critical)];
+    let actions = alerts.call(RuleName::Liveness, &[stale(4).about, stale(5).about], &found);
+    assert_eq!(told(&actions), ["many stale critical: it is worse than it was"]);
+}
+
+#[test]
+fn a_removed_member_ends_its_group_when_it_was_the_last() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(5, 1..=5);
+    alerts.pass(2);
+    for subject in 1..=5 {
+        assert_eq!(told(&alerts.tell(AlertEvent::Removed { about: stale(subject).about })), [""; 0]);
+    }
+    assert_eq!(told(&alerts.pass(30)), ["many stale warning: it is over"]);
+}
+
+/// A restart repeats nothing, misses nothing, and resolves what ended meanwhile by the first call that contains it.
+#[test]
+fn a_restart_repeats_nothing_and_misses_nothing() {
+    let mut before = Alerts::new();
+    before.sweep_all(3, [1, 2]);
+    before.pass(2);
+    before.tell(AlertEvent::Acknowledged { alert: stale(1) });
+    let mut after = before.restart(AlertSettings::default());
+    assert_eq!(told(&after.sweep_all(3, [1, 3])), [""; 0]);
+    assert_eq!(told(&after.pass(60)), ["3 stale warning: it was found", "2 stale warning: it is over"]);
+    assert!(after.view(stale(1)).unwrap().record.unwrap().acknowledged.is_some());
+    assert_eq!(told(&after.pass(8 * 3600)), ["3 stale warning: it still holds", "3 stale warning: it still holds"]);
+}
+
+#[test]
+fn a_restart_keeps_a_group_together() {
+    let mut before = Alerts::new();
+    before.sweep_all(9, 1..=9);
+    before.pass(2);
+    let mut after = before.restart(AlertSettings::default());
+    after.sweep_all(9, 1..=9);
+    assert_eq!(told(&after.pass(600)), [""; 0]);
+    after.sweep_all(9, [9]);
+    assert_eq!(told(&after.pass(600)), [""; 0]);
+    after.sweep_all(9, []);
+    assert_eq!(told(&after.pass(30)), ["many stale warning: it is over"]);
+}
+
+#[test]
+fn what_was_muted_before_a_restart_is_told_only_if_it_is_found_again() {
+    let mut before = Alerts::new();
+    before.silence(SilenceScope::Rule(RuleName::Liveness), 60, false);
+    before.sweep_all(2, [1, 2]);
+    before.pass(10);
+    let mut after = before.restart(AlertSettings::default());
+    assert_eq!(told(&after.pass(100)), [""; 0]);
+    after.sweep_all(2, [2]);
+    assert_eq!(told(&after.pass(100)), ["2 stale warning: it was found"]);
+}
+
+#[test]
+fn a_reminder_is_due_by_what_was_told_before_the_restart() {
+    let mut before = Alerts::new();
+    before.fire();
+    let record = before.view(stale(1)).unwrap().record.unwrap();
+    let mut after = Alerts::new();
+    let (alert, held_for, told_ago) = (stale(1), seconds(4 * 3600), seconds(3 * 3600));
+    after.tell(AlertEvent::Restored { alert, record, held_for, told_ago, host: None });
+    assert_eq!(told(&after.pass(3599)), [""; 0]);
+    assert_eq!(told(&after.pass(1)), ["1 stale warning: it still holds"]);
+}
+
+#[test]
+fn alerts_are_bounded_and_what_found_no_room_is_found_again() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(20_010, 1..=20_010);
+    assert_eq!(alerts.policy.refused_count(), 10);
+    assert_eq!(told(&alerts.pass(2)), ["many stale warning: 20000 subjects have it at once"]);
+    alerts.sweep_all(20_010, 20_000..=20_010);
+    alerts.pass(700);
+    alerts.sweep_all(20_010, 20_000..=20_010);
+    assert_eq!(told(&alerts.pass(2)), ["many stale warning: 20010 subjects have had it so far"]);
+    assert_eq!(alerts.policy.alerts().count(), 12, "eleven and their group");
+}
+
+#[test]
+fn every_name_in_a_view_is_the_name_that_was_given() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(5, 1..=5);
+    alerts.pass(2);
+    let names: Vec<String> = alerts.policy.alerts().map(|view| name(view.alert)).collect();
+    assert_eq!(names, ["1 stale", "2 stale", "3 stale", "4 stale", "5 stale", "many stale"]);
+    assert_eq!(alerts.view(many_stale()).unwrap().record.unwrap().subjects, 5);
+    assert_eq!(alerts.policy.poll_timeout().map(|next| next > Moment::ORIGIN), Some(true));
+    assert!(alerts.policy.subject(SubjectId(1)).is_none(), "whom it is about need not be known here");
+}
