@@ -83,7 +83,8 @@ proptest! {
             prop_assert!(bench.policy.check_memory(CHECK).unwrap().runs.open().count() <= OPEN_RUNS_MAX);
         }
         bench.unpause_check();
-        bench.succeed();
+        // A run of its own: one that is open speaks for the time at which it began.
+        bench.signal(Signal::Succeeded, run(99));
         let memory = bench.policy.check_memory(CHECK).unwrap();
         prop_assert!(memory.owed.is_none(), "a success now meets all that came due");
         prop_assert!(matches!(bench.check_verdict(), Verdict::Alive), "{:?}", bench.of(CHECK));
