@@ -7,6 +7,7 @@ mod place;
 mod plugins;
 mod sinks;
 mod store;
+mod waits;
 mod watched;
 
 /// Quick resumes, for jobs that a test kills.

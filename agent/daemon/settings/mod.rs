@@ -25,7 +25,7 @@ pub use model::{
 };
 pub use policy::{BackoffError, Complaint, VariableError, check_variable, parse_backoff};
 pub use schema::{schema, schema_keys, schema_text};
-pub use text::parse_limit;
+pub use text::{parse_count_limit, parse_limit};
 pub use watched::{ConfiguredCheck, ConfiguredProcess, ConfiguredTiming, NamedBy};
 
 impl Settings {

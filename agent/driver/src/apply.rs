@@ -111,6 +111,7 @@ impl<S: Store> Driver<S> {
                 FoundState::Ended(end) => policy::FoundState::Ended(translate::ending(end)),
             },
         });
+        let (history, ended_ago) = past(&found, wall);
         if let Some(found) = found.attempt {
             self.keep_start(id, found.start, wall);
             if let Some(status) = found.status {
@@ -120,14 +121,17 @@ impl<S: Store> Driver<S> {
                 self.keep_end(id, *end, Lost { pickups, silence: None }, wall);
             }
         }
+        let slots = self.slots.set(&found.job.settings.slots);
         let event = Event::JobAdded {
             subject: id,
-            settings: translate::settings(&found.job.settings, translate::fingerprint(&found.job.name).0),
+            settings: translate::settings(&found.job.settings, slots, translate::fingerprint(&found.job.name).0),
             found: policy::Found {
                 want: translate::want(&found.wanted, wall),
                 epoch: policy::Epoch(found.epoch),
                 pickups,
+                history,
                 attempt,
+                ended_ago,
                 recorded,
             },
         };
@@ -310,6 +314,19 @@ struct Lost {
     pickups: u32,
     /// listening time without a beat; `None` where nobody listened
     silence: Option<Duration>,
+}
+
+/// What the files tell of the attempts before the latest, and how long ago that one ended.
+fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
+    let mut history = translate::history(found.earlier.iter().map(|(start, end)| (start, end)));
+    let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
+    translate::begin(&mut history, &latest.start);
+    match &latest.state {
+        FoundState::Ended(end) => {
+            (history, Duration::from_millis(wall.as_millis().saturating_sub(end.ended_at.as_millis())))
+        }
+        FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => (history, Duration::ZERO),
+    }
 }
 
 /// Stands for a supervisor that is not recorded yet; no process has this identity.

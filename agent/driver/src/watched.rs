@@ -299,6 +299,8 @@ impl<S: Store> Driver<S> {
             reason,
             since: self.moment_to_wall(view.since),
             phase: translate::phase(view.phase),
+            place: None,
+            slots: Vec::new(),
             host,
             policy,
             last_beat,

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::reason::Span;
+use crate::words::Span;
 use crate::{ProcessId, Recorded, SubjectId};
 
 /// What was decided for a watched process.

@@ -241,6 +241,8 @@ impl Shown {
             still: None,
             running: None,
             heard: None,
+            place: None,
+            baseline: None,
             next,
             at,
         }

@@ -3,12 +3,17 @@
 
 mod check_times;
 mod checks;
+mod doubt;
 mod field_cases;
 mod harness;
 mod jobs;
 mod leases;
 mod processes;
+mod limits;
 mod properties;
+mod queue;
+mod quiet;
+mod restart;
 mod table;
 mod watch;
 mod watch_properties;

@@ -205,6 +205,7 @@ fn short(action: &Action) -> String {
         | Action::EndAttempt { .. }
         | Action::AskStrategy { .. }
         | Action::Launch { .. }
+        | Action::RecordBlackout { .. }
         | Action::RecordGap { .. } => unreachable!("what is only watched orders nothing"),
     }
 }
