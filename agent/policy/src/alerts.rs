@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::alert::Alert;
 use crate::alert_input::{Effect, Input, Terms};
-use crate::group::{Class, Groups};
+use crate::mass::{Class, Groups};
 use crate::minimum::{self, LivenessRule};
 use crate::silence::Silences;
 use crate::{

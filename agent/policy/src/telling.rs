@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::alert_input::Input;
 use crate::alerts::Alerts;
-use crate::group::Class;
+use crate::mass::Class;
 use crate::{About, AlertAction, AlertKey, Moment, Severity, Telling};
 
 impl Alerts {
@@ -72,7 +72,7 @@ impl Alerts {
     }
 
     fn end_empty(&mut self, class: Class, now: Moment) {
-        if self.groups.find(class).is_some_and(crate::group::Group::is_empty) {
+        if self.groups.find(class).is_some_and(crate::mass::Group::is_empty) {
             self.with(class.alert(), Input::NotFound, now);
         }
     }
