@@ -79,6 +79,8 @@ impl<S: Store> Driver<S> {
                 let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());
                 self.pending.entries.push(record::entry(wall, &record::noted("gap", detail)));
             }
+            // Nobody tells this driver of workers.
+            Action::Registry(_) => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{Attempt, Phase, ProcessId, Reason, SubjectId, Verdict};
+use crate::{Attempt, Phase, ProcessId, Reason, RegistryAction, SubjectId, Verdict};
 
 /// Something to do, so exact that no choice is left. Each may be carried out twice: it carries the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,4 +90,6 @@ pub enum Action {
         /// how long
         length: Duration,
     },
+    /// Something about workers, groups or targets.
+    Registry(RegistryAction),
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{Attempt, Class, Fingerprint, JobSettings, Phase, ProcessId, SubjectId, Verdict, Want};
+use crate::{Attempt, Class, Fingerprint, JobSettings, Phase, ProcessId, RegistryEvent, SubjectId, Verdict, Want};
 
 /// Something that has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,8 @@ pub enum Event {
         /// how long, on the clock that counts everything
         length: Duration,
     },
+    /// Something about workers, groups or targets.
+    Registry(RegistryEvent),
 }
 
 /// What a job's files and processes said when it was found.

@@ -8,20 +8,27 @@ extern crate alloc;
 
 mod action;
 mod backoff;
+mod claim;
 mod deadlines;
 mod event;
+mod group;
 mod job;
 mod model;
 mod moment;
 mod policy;
 mod reason;
+mod registry;
 mod state;
 mod transitions;
 mod verdict;
 mod view;
+mod wheel;
+mod worker;
 
 pub use action::Action;
+pub use claim::{AfterRelease, Claim, ReleasedClaim, Target, TargetId, TargetState};
 pub use event::{Ending, Event, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded};
+pub use group::{GroupId, GroupSettings, Limit};
 pub use model::{
     Attempt, AttemptNumber, BeatSource, Class, Epoch, Fingerprint, JobSettings, Lease, Orphans, Phase, ProcessId,
     ResumeOn, ResumePolicy, SubjectId, Verdict, Want,
@@ -29,5 +36,10 @@ pub use model::{
 pub use moment::Moment;
 pub use policy::Policy;
 pub use reason::{Reason, StopReason};
+pub use registry::{
+    ClaimList, FoundWorker, GroupView, Refusal, Registry, RegistryAction, RegistryAnswer, RegistryEvent, Speaker,
+    Sweep, Ticket, WORKERS_MAX, WorkerView,
+};
 pub use verdict::{Existence, Facts, Judgement, judge, next_change};
 pub use view::{NextStep, SubjectView};
+pub use worker::{Advice, Death, Standing, WorkerId, WorkerLease, WorkerReport};

@@ -4,13 +4,14 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use crate::deadlines::Deadlines;
 use crate::job::{Input, Job, Outbox};
-use crate::{Action, Event, Moment, SubjectId, SubjectView};
+use crate::{Action, Event, Moment, Registry, SubjectId, SubjectView};
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
 #[derive(Debug)]
 pub struct Policy {
     jobs: BTreeMap<SubjectId, Entry>,
     deadlines: Deadlines,
+    registry: Registry,
     /// Bounded by its caller, who takes everything out after each call: one event gives out a handful.
     actions: VecDeque<Action>,
     outbox: Outbox,
@@ -37,6 +38,7 @@ impl Policy {
         Self {
             jobs: BTreeMap::new(),
             deadlines: Deadlines::default(),
+            registry: Registry::default(),
             actions: VecDeque::new(),
             outbox: Outbox::default(),
             now: Moment::ORIGIN,
@@ -75,6 +77,7 @@ impl Policy {
             }
             Event::LookFailed { subject, attempt } => self.tell(subject, Input::LookFailed { attempt }, now),
             Event::GapFound { length } => self.actions.push_back(Action::RecordGap { length }),
+            Event::Registry(event) => self.registry.handle_event(event, now),
         }
     }
 
@@ -87,17 +90,24 @@ impl Policy {
             }
             self.with(subject, now, |job, out| job.time_out(now, out));
         }
+        self.registry.handle_timeout(now);
     }
 
     /// Answers when to call [`handle_timeout`](Self::handle_timeout) next; `None` if nothing happens by itself.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        self.deadlines.first()
+        self.deadlines.first().into_iter().chain(self.registry.poll_timeout()).min()
     }
 
     /// Takes out the next action. They are to be carried out in this order.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.actions.pop_front().or_else(|| self.registry.poll_action().map(Action::Registry))
+    }
+
+    /// Workers, groups and targets, for whoever looks at them.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// Answers all that is known of one subject, as of the latest moment that was told.

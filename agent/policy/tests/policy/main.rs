@@ -6,4 +6,5 @@ mod harness;
 mod jobs;
 mod leases;
 mod properties;
+mod registry;
 mod table;

@@ -217,7 +217,8 @@ proptest! {
                 | Event::OrphanEnded { .. }
                 | Event::StrategyAnswered { .. }
                 | Event::LookFailed { .. }
-                | Event::GapFound { .. } => {}
+                | Event::GapFound { .. }
+                | Event::Registry(_) => {}
             }
             policy.handle_event(event, now);
             let mut actions = drain(&mut policy);
@@ -332,6 +333,7 @@ impl World {
         for action in drain(&mut self.policy) {
             match action {
                 Action::RecordVerdict { .. } | Action::RecordPhase { .. } | Action::RecordGap { .. } => {}
+                Action::Registry(action) => panic!("no worker is known: {action:?}"),
                 Action::Launch { .. } => {
                     assert_eq!(self.real, Real::Nothing, "a launch beside what lives or is not recorded");
                     self.orders.push(action);
@@ -412,7 +414,8 @@ impl World {
             | Action::RecordLost { .. }
             | Action::RecordVerdict { .. }
             | Action::RecordPhase { .. }
-            | Action::RecordGap { .. } => {}
+            | Action::RecordGap { .. }
+            | Action::Registry(_) => {}
         }
     }
 

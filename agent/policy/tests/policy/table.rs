@@ -159,6 +159,7 @@ fn short(action: &Action) -> String {
         Action::AskStrategy { attempt, .. } => format!("ASK about {}", attempt.number.0),
         Action::Launch { attempt, .. } => format!("LAUNCH {} epoch {}", attempt.number.0, attempt.epoch.0),
         Action::RecordGap { length } => format!("gap {length:?}"),
+        Action::Registry(action) => format!("{action:?}"),
     }
 }
 
@@ -232,7 +233,9 @@ fn every_event_told_twice_does_what_it_does_once() {
 
 fn acts(action: &Action) -> bool {
     match action {
-        Action::RecordVerdict { .. } | Action::RecordPhase { .. } | Action::RecordGap { .. } => false,
+        Action::RecordVerdict { .. } | Action::RecordPhase { .. } | Action::RecordGap { .. } | Action::Registry(_) => {
+            false
+        }
         Action::RecordLost { .. }
         | Action::EndOrphan { .. }
         | Action::EndAttempt { .. }
