@@ -116,16 +116,15 @@ impl Desk {
     }
 
     pub(crate) fn register(&mut self, number: u32) -> Epoch {
-        match self.ask(RegistryEvent::WorkerRegistered {
+        let answer = self.ask(RegistryEvent::WorkerRegistered {
             ticket: TICKET,
             worker: worker(number),
             group: GROUP,
             instance: None,
             lease: None,
-        }) {
-            RegistryAnswer::Registered { epoch, .. } => epoch,
-            other => panic!("not registered: {other:?}"),
-        }
+        });
+        let RegistryAnswer::Registered { epoch, .. } = answer else { panic!("not registered: {answer:?}") };
+        epoch
     }
 
     pub(crate) fn beat(&mut self, number: u32) -> Advice {
@@ -138,10 +137,9 @@ impl Desk {
 
     pub(crate) fn report(&mut self, number: u32, epoch: Option<Epoch>, report: WorkerReport) -> Advice {
         let from = Speaker { worker: worker(number), epoch };
-        match self.ask(RegistryEvent::BeatHeard { ticket: TICKET, from, report }) {
-            RegistryAnswer::Advised(advice) => advice,
-            other => panic!("no advice: {other:?}"),
-        }
+        let answer = self.ask(RegistryEvent::BeatHeard { ticket: TICKET, from, report });
+        let RegistryAnswer::Advised(advice) = answer else { panic!("no advice: {answer:?}") };
+        advice
     }
 
     pub(crate) fn claim(&mut self, number: u32, of: u32, because: u64) -> RegistryAnswer {
@@ -151,10 +149,10 @@ impl Desk {
 
     /// The epoch of a claim that is granted.
     pub(crate) fn claimed(&mut self, number: u32, of: u32) -> Epoch {
-        match self.claim(number, of, 1) {
-            RegistryAnswer::Claimed { holder, epoch } if holder == worker(number) => epoch,
-            other => panic!("not claimed: {other:?}"),
-        }
+        let answer = self.claim(number, of, 1);
+        let RegistryAnswer::Claimed { holder, epoch } = answer else { panic!("not claimed: {answer:?}") };
+        assert_eq!(holder, worker(number));
+        epoch
     }
 
     pub(crate) fn assign(&mut self, of: u32) -> RegistryAnswer {
@@ -215,9 +213,9 @@ fn claims(action: &RegistryAction) -> Option<ClaimList> {
 
 /// The workers that were declared dead, in order.
 pub(crate) fn reaped(actions: &[RegistryAction]) -> Vec<WorkerId> {
-    let reaps = actions.iter().filter_map(|action| match action {
-        RegistryAction::ReapWorker { worker, .. } => Some(*worker),
-        _ => None,
+    let reaps = actions.iter().filter_map(|action| {
+        let RegistryAction::ReapWorker { worker, .. } = action else { return None };
+        Some(*worker)
     });
     reaps.collect()
 }

@@ -21,9 +21,9 @@ fn rows_of_an_older_instance_go_after_the_lock_and_not_before() {
     assert!(second > first);
     let removed: Vec<_> = actions
         .iter()
-        .filter_map(|action| match action {
-            RegistryAction::RemoveWorker { worker, because, .. } => Some((*worker, *because)),
-            _ => None,
+        .filter_map(|action| {
+            let RegistryAction::RemoveWorker { worker, because, .. } = action else { return None };
+            Some((*worker, *because))
         })
         .collect();
     let because = Some(Reason::Fenced { by: second });

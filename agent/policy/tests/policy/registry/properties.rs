@@ -81,25 +81,20 @@ fn any_step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Checks {
     highest: BTreeMap<TargetId, Epoch>,
-    grants: usize,
 }
 
 impl Checks {
     fn actions(&mut self, actions: &[RegistryAction], desk: &Desk) {
         let registry = desk.policy.registry();
         for action in actions {
-            match *action {
-                RegistryAction::RecordClaim { target, claim } => {
-                    let highest = self.highest.entry(target).or_default();
-                    assert!(claim.epoch >= *highest, "the epoch of {target:?} fell");
-                    *highest = claim.epoch;
-                    self.grants += 1;
-                }
-                RegistryAction::Answer { answer: RegistryAnswer::Claimed { holder, epoch }, .. } => {
-                    assert!(registry.worker(holder).is_some_and(|view| !view.standing.is_dead()));
-                    assert!(epoch <= registry.epoch());
-                }
-                _ => {}
+            if let RegistryAction::RecordClaim { target, claim } = *action {
+                let highest = self.highest.entry(target).or_default();
+                assert!(claim.epoch >= *highest, "the epoch of {target:?} fell");
+                *highest = claim.epoch;
+            }
+            if let RegistryAction::Answer { answer: RegistryAnswer::Claimed { holder, epoch }, .. } = *action {
+                assert!(registry.worker(holder).is_some_and(|view| !view.standing.is_dead()));
+                assert!(epoch <= registry.epoch());
             }
         }
     }
@@ -134,7 +129,7 @@ impl Checks {
 
 fn capacity_before(desk: &Desk, group: GroupId) -> Option<(u32, u32)> {
     let view = desk.policy.registry().group(group)?;
-    Some((view.claims_count, view.settings.capacity.unwrap().get()))
+    Some((view.claims_count, view.settings.capacity?.get()))
 }
 
 proptest! {

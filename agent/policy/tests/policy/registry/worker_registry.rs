@@ -69,9 +69,10 @@ fn ac3_a_target_stays_with_its_worker_while_that_is_active() {
 fn ac3_assignments_go_round() {
     let mut desk = Desk::with_workers(3);
     let holders: Vec<_> = (10..16)
-        .map(|of| match desk.assign(of) {
-            RegistryAnswer::Claimed { holder, .. } => holder.0,
-            other => panic!("not assigned: {other:?}"),
+        .map(|of| {
+            let answer = desk.assign(of);
+            let RegistryAnswer::Claimed { holder, .. } = answer else { panic!("not assigned: {answer:?}") };
+            holder.0
         })
         .collect();
     assert_eq!(holders, [1, 2, 3, 1, 2, 3]);
@@ -122,17 +123,10 @@ fn ac4_missed_intervals_in_a_row_make_it_dead_and_release_all_it_holds() {
     assert_eq!(desk.pass(seconds(30) - TICK), []);
     let actions = desk.pass(TICK * 2);
     let silence = desk.view(1).silence;
-    let because = match actions[1] {
-        RegistryAction::ReapWorker { because, .. } => because,
-        other => panic!("not reaped: {other:?}"),
-    };
+    let RegistryAction::ReapWorker { because, claims, .. } = actions[1] else { panic!("not reaped: {actions:?}") };
     let Reason::LeaseRanOut { silence: at, ttl } = because else { panic!("another reason: {because}") };
     assert!(at >= seconds(90) && at <= silence && ttl == seconds(90));
     let (epoch, instance) = (desk.view(1).epoch, desk.view(1).instance);
-    let claims = match actions[1] {
-        RegistryAction::ReapWorker { claims, .. } => claims,
-        other => panic!("not reaped: {other:?}"),
-    };
     let verdict = (Verdict::Alive, Verdict::Stale);
     assert_eq!(
         actions,
