@@ -55,6 +55,17 @@ impl<S: Store> Driver<S> {
             Fact::RuleAnswered { rule, subjects, findings } => {
                 self.alerts.apply(&rule, &subjects, findings, wall, &mut self.pending);
             }
+            Fact::Asked { ticket, question } => match self.registrar.ask(ticket, question, wall) {
+                Ok(events) => {
+                    events.into_iter().for_each(|event| self.policy.handle_event(Event::Registry(event), now));
+                }
+                Err(reply) => self.replies.push((ticket, reply)),
+            },
+            Fact::GroupLockSeen { ticket, group, is_held } => {
+                if let Some(event) = self.registrar.lock_seen(ticket, &group, is_held) {
+                    self.policy.handle_event(Event::Registry(event), now);
+                }
+            }
             Fact::Noted { what, detail } => {
                 self.pending.entries.push(record::entry(wall, &record::noted(&what, detail)));
             }

@@ -1,6 +1,6 @@
 //! The policy's actions become rows, entries and orders with names. No choice is left here.
 
-use latido_policy::{Action, Attempt, Reason, SubjectId};
+use latido_policy::{Action, Attempt, Moment, Reason, SubjectId};
 use latido_protocol::journal::Body;
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{SubjectName, WallTime};
@@ -8,6 +8,7 @@ use latido_store::{Store, SubjectRow};
 
 use crate::fact::{AttemptName, Order};
 use crate::record::RowState;
+use crate::registry::Carried;
 use crate::{Driver, record, translate};
 
 impl<S: Store> Driver<S> {
@@ -79,9 +80,20 @@ impl<S: Store> Driver<S> {
                 let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());
                 self.pending.entries.push(record::entry(wall, &record::noted("gap", detail)));
             }
-            // Nobody tells this driver of workers.
-            Action::Registry(_) => {}
+            Action::Registry(action) => self.registrar.carry(action, self.policy.registry(), &mut self.carried),
         }
+    }
+
+    /// Puts what came of the registry's actions, and what is to be written of it without one, where it belongs.
+    pub(crate) fn carry_registry(&mut self, now: Moment, wall: WallTime) {
+        let registry = self.policy.registry();
+        self.registrar.settle(registry);
+        let Carried { writes, entries, replies, locks } = std::mem::take(&mut self.carried);
+        self.pending.registry.extend(writes);
+        self.pending.registry.extend(self.registrar.flush(registry, now));
+        self.pending.entries.extend(entries.iter().map(|body| record::entry(wall, body)));
+        self.replies.extend(replies);
+        self.orders.extend(locks.into_iter().map(|(ticket, group)| Order::CheckGroupLock { ticket, group }));
     }
 
     fn name(&self, subject: SubjectId) -> Option<SubjectName> {

@@ -1,6 +1,7 @@
 //! The status document: what the policy judged, beside the latest whole records.
 
 use latido_policy::{Moment, SubjectView};
+use latido_protocol::registry::RegistryStatus;
 use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
 use latido_protocol::{Span, SubjectName};
 use latido_store::Store;
@@ -12,11 +13,20 @@ impl<S: Store> Driver<S> {
     /// The status of all subjects, or of those named; unknown names are left out.
     pub fn subjects(&self, named: &[SubjectName]) -> Vec<SubjectStatus> {
         let now = self.listening.now();
+        let at = self.moment_to_wall(now);
+        let is_named = |name: &SubjectName| named.is_empty() || named.contains(name);
+        let workers = self.workers().workers.into_iter().filter(|worker| is_named(&worker.name));
         self.book
             .iter()
-            .filter(|(name, _, _)| named.is_empty() || named.contains(name))
+            .filter(|(name, _, _)| is_named(name))
             .filter_map(|(_, id, latest)| self.policy.subject(id).map(|view| self.subject_status(&view, latest, now)))
+            .chain(workers.map(|worker| crate::registry::subject(worker, at)))
             .collect()
+    }
+
+    /// All workers and targets, of one moment.
+    pub fn workers(&self) -> RegistryStatus {
+        self.registrar.status(self.policy.registry())
     }
 
     fn subject_status(&self, view: &SubjectView, latest: &Latest, now: Moment) -> SubjectStatus {

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::SubjectName;
+use crate::registry::{Question, RegistryStatus, Reply};
 use crate::status::StatusDocument;
 
 /// Bytes of one request. Answers may be longer; they are streamed.
@@ -44,6 +45,13 @@ pub enum Request {
         /// go on until the connection closes
         follow: bool,
     },
+    /// Something about workers, groups or claims.
+    Registry {
+        /// what
+        question: Question,
+    },
+    /// All workers and targets at one moment.
+    Workers,
 }
 
 /// What the agent answers. `Events` is answered by entries, one a line, and a final `done` unless it follows.
@@ -66,6 +74,16 @@ pub enum Answer {
     Entry {
         /// the entry
         entry: Box<crate::journal::Entry>,
+    },
+    /// To a question of the registry.
+    Registry {
+        /// its answer
+        reply: Reply,
+    },
+    /// To a question for all workers.
+    Workers {
+        /// all of one moment
+        status: Box<RegistryStatus>,
     },
     /// It is done.
     Done,

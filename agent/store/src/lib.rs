@@ -12,6 +12,8 @@ mod memory;
 mod migrate;
 mod open;
 mod queries;
+mod registry;
+mod registry_queries;
 mod rows;
 mod sqlite;
 mod store;
@@ -19,6 +21,7 @@ mod store;
 pub use error::{Cause, OpenError, StoreError};
 pub use memory::MemoryStore;
 pub use open::{LOG_BYTES_MAX, set_aside_damaged};
+pub use registry::{BeatRow, DEAD_SILENT, GroupRow, RegistryRows, RegistryWrite, TargetRow, WorkerRow};
 pub use rows::{
     AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, NewEntry, SetAside, SubjectRow, Trimmed,
 };

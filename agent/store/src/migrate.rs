@@ -6,7 +6,10 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: u32 = 0x6c61_7469;
 
 /// Every step, in order. The version of a file is the number of steps it has taken.
-const STEPS: [&str; 1] = [include_str!("../migrations/sqlite/0001_rows_and_journal.sql")];
+const STEPS: [&str; 2] = [
+    include_str!("../migrations/sqlite/0001_rows_and_journal.sql"),
+    include_str!("../migrations/sqlite/0002_registry.sql"),
+];
 
 /// The version of a file that has taken every step.
 pub(crate) const KNOWN: u32 = STEPS.len() as u32;

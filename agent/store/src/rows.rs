@@ -1,6 +1,7 @@
 //! What the store keeps and what it answers: plain texts and numbers.
 
 use crate::StoreError;
+use crate::registry::RegistryWrite;
 
 /// The current state of one subject; one row each, replaced in place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,6 +95,8 @@ pub struct Batch {
     pub alerts_firing: Vec<AlertRow>,
     /// fingerprints of alerts that ended; unknown ones are no error
     pub alerts_resolved: Vec<String>,
+    /// changes of groups, workers and targets, in this order
+    pub registry: Vec<RegistryWrite>,
 }
 
 /// What a commit did.
@@ -103,7 +106,8 @@ pub struct Committed {
     pub first_sequence: u64,
     /// number of the batch's last entry; without entries that of the journal's last
     pub last_sequence: u64,
-    /// subjects whose row carried an older epoch than the stored one and was not written; everything else was
+    /// subjects, workers and targets whose row carried an older epoch than the stored one, or whose reap met something
+    /// else than it expected, and was not written; everything else was
     pub refused: Vec<String>,
 }
 

@@ -12,6 +12,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::error::{OpenError, StoreError, Trouble};
 use crate::open::{self, BUSY_ATTEMPTS, BUSY_TIMEOUT, beside};
 use crate::queries;
+use crate::registry::RegistryRows;
+use crate::registry_queries;
 use crate::rows::{
     AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits, stored,
 };
@@ -190,6 +192,10 @@ impl Store for SqliteStore {
 
     fn firing(&self) -> Result<Vec<AlertRow>, StoreError> {
         self.read(queries::firing)
+    }
+
+    fn registry(&self) -> Result<RegistryRows, StoreError> {
+        self.read(registry_queries::rows)
     }
 
     fn attach_sink(&mut self, sink: &str) -> Result<Cursor, StoreError> {

@@ -1,6 +1,7 @@
 //! The trait that every store implements.
 
 use crate::StoreError;
+use crate::registry::RegistryRows;
 use crate::rows::{
     AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed,
 };
@@ -65,6 +66,13 @@ pub trait Store: Send {
     ///
     /// The rows cannot be read.
     fn firing(&self) -> Result<Vec<AlertRow>, StoreError>;
+
+    /// Returns all rows of groups, workers and targets, by name.
+    ///
+    /// # Errors
+    ///
+    /// The rows cannot be read.
+    fn registry(&self) -> Result<RegistryRows, StoreError>;
 
     /// Makes the sink known, from the oldest entry kept, and returns its cursor. A known sink stays where it is.
     ///

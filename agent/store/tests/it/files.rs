@@ -116,9 +116,9 @@ fn a_database_of_a_newer_version_is_left_as_it_is() {
     drop(connection);
     let before = fs::read(&path).unwrap();
     let error = refusal(&path);
-    assert!(matches!(error, OpenError::NewerVersion { found: 99, known: 1, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::NewerVersion { found: 99, known: 2, .. }), "{error:?}");
     assert!(!error.is_damage(), "it is whole, so it must not be set aside");
-    assert!(error.to_string().ends_with("it has version 99, this latido knows versions up to 1"), "{error}");
+    assert!(error.to_string().ends_with("it has version 99, this latido knows versions up to 2"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
