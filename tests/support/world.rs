@@ -1,6 +1,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use latido::jobs::{inspect, records};
 use latido_process::Signal;
@@ -10,11 +12,15 @@ use latido_protocol::disk;
 use latido_protocol::files::{End, Start};
 use latido_protocol::layout::{AttemptDir, StateDir};
 use latido_protocol::status::{StatusDocument, SubjectStatus};
+use rustix::process::Pid;
 
 use super::wait::wait_until;
 
 /// The program under test.
 const LATIDO: &str = env!("CARGO_BIN_EXE_latido");
+
+/// Longer than any command of a test takes on a loaded machine, the longest of them a job that prints for a minute.
+const ENDS_WITHIN: Duration = Duration::from_secs(180);
 
 /// A home, a state directory and sockets of its own. Whatever was started in it is killed when it is dropped.
 pub(crate) struct World {
@@ -96,8 +102,9 @@ impl World {
     }
 
     /// Runs `latido` to its end.
+    #[track_caller]
     pub(crate) fn latido(&self, args: &[&str]) -> Ran {
-        Ran::of(&self.latido_command(args).output().unwrap())
+        self.finish(self.spawn(args))
     }
 
     /// Runs `latido run --detach --name NAME [OPTION…] -- sh -c SCRIPT`.
@@ -115,9 +122,20 @@ impl World {
         self.latido_command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Waits for the end of what was spawned.
+    /// Waits for the end of what was spawned. One that does not end is killed, and the test fails.
+    #[track_caller]
     pub(crate) fn finish(&self, child: Child) -> Ran {
-        Ran::of(&child.wait_with_output().unwrap())
+        let pid = Pid::from_child(&child);
+        let (output_out, output) = mpsc::channel();
+        // Ends with the child, so there is nothing to join.
+        std::thread::spawn(move || output_out.send(child.wait_with_output()));
+        match output.recv_timeout(ENDS_WITHIN) {
+            Ok(output) => Ran::of(&output.unwrap()),
+            Err(error) => {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+                panic!("pid {pid} did not end within {ENDS_WITHIN:?}: {error}");
+            }
+        }
     }
 
     /// The folder of an attempt.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use latido_process::identity;
@@ -11,11 +11,12 @@ use latido_process::lock::Lock;
 use latido_process::start::{self, Starting};
 use latido_protocol::attempt::{self, Report};
 use latido_protocol::files::{JobFile, Start, Want, Wanted};
-use latido_protocol::layout::{JobDir, StateDir};
+use latido_protocol::layout::{AttemptDir, JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, Outcome, SubjectName, WallTime, disk};
 
 use super::clock::Deadline;
 use super::inspect::{self, LAUNCH_WITHIN};
+use super::prepared::{Prepared, PublishError};
 use super::records;
 use super::recover::{self, Settling};
 use super::sockets;
@@ -222,7 +223,9 @@ fn prepare(
     }
     let by = if order.by_hand { order.by.clone() } else { wanted.by.clone() };
     let run = Wanted { version: FORMAT_VERSION, want: Want::Run, epoch: given.epoch, at, until: None, by };
-    short.write(&run).map_err(wanted_error)?;
+    // By hand it may say something else than before, and that is kept. Else it is the epoch alone that is new, and the
+    // attempt's own record is durable before anything runs.
+    if order.by_hand { short.write(&run) } else { short.write_whole(&run) }.map_err(wanted_error)?;
     record_start(job, folder, file, order, given, at)?;
     Ok(given)
 }
@@ -239,7 +242,6 @@ fn record_start(
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let sockets =
         sockets::make_folder(runtime.as_deref()).map_err(|source| LaunchError::Sockets { job: job.clone(), source })?;
-    let attempt = folder.attempt(given.attempt);
     let record = Start {
         version: FORMAT_VERSION,
         job: job.clone(),
@@ -257,33 +259,31 @@ fn record_start(
         process: None,
         started_at: None,
     };
-    let written = make_attempt_folder(folder, attempt.path()).and_then(|()| {
-        disk::create(&attempt.start(), &record).map_err(|source| LaunchError::Record {
-            job: job.clone(),
-            attempt: given.attempt,
-            source,
-        })
-    });
+    let written = publish_attempt(folder, &record);
     if written.is_err() {
-        sockets::remove_folder(&sockets);
         // An attempt without a record never was one; its epoch stays spent.
-        let _ = fs::remove_dir(attempt.path());
+        sockets::remove_folder(&sockets);
     }
     written
 }
 
-fn make_attempt_folder(folder: &JobDir, attempt: &Path) -> Result<(), LaunchError> {
-    let fail = |path: &Path| {
-        let path = path.to_owned();
-        move |source| LaunchError::Folder { path, source }
-    };
+/// The attempt's folder appears with its record in it.
+fn publish_attempt(folder: &JobDir, record: &Start) -> Result<(), LaunchError> {
+    let path = folder.attempt(record.attempt).path().to_owned();
+    let refuse = |source| LaunchError::Folder { path: path.clone(), source };
+    let unrecorded = |source| LaunchError::Record { job: record.job.clone(), attempt: record.attempt, source };
     let attempts = folder.attempts();
     match fs::DirBuilder::new().mode(0o700).create(&attempts) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fail(&attempts)(error)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refuse(error)),
         Ok(()) | Err(_) => {}
     }
-    fs::DirBuilder::new().mode(0o700).create(attempt).map_err(fail(attempt))?;
-    fs::File::open(&attempts).and_then(|attempts| attempts.sync_all()).map_err(fail(&attempts))
+    let prepared = Prepared::make(&attempts).map_err(refuse)?;
+    disk::replace_quick(&AttemptDir::new(prepared.path()).start(), record).map_err(unrecorded)?;
+    prepared.publish(&path).map_err(|error| match error {
+        PublishError::Exists => refuse(io::ErrorKind::AlreadyExists.into()),
+        PublishError::Sync(source) => unrecorded(source),
+        PublishError::Name(source) => refuse(source),
+    })
 }
 
 /// The host's name, for people.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,8 @@ use latido_process::lock::{Lock, LockError};
 use latido_protocol::files::{JobFile, JobSettings, Want, Wanted};
 use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, SubjectName, WallTime, disk};
-use rustix::fs::{CWD, RenameFlags};
 
-use super::sockets::short_id;
+use super::prepared::{Prepared, PublishError};
 use super::{inspect, ledger};
 
 /// Variables of the caller that every attempt gets and `job.json` keeps: they say where things are and how text looks,
@@ -179,14 +178,15 @@ pub fn make(state: &StateDir, new: &NewJob, at: WallTime) -> Result<Made, MakeEr
     if folder.path().symlink_metadata().is_ok() {
         return Err(in_use(state, &new.name));
     }
-    let prepared = JobDir::new(state.jobs().join(format!(".new-{}", short_id())));
-    let made =
-        fill(state, &prepared, new, at).and_then(|made| publish(state, &prepared, &folder, &new.name).map(|()| made));
-    if made.is_err() {
-        // Best effort: a leftover begins with a dot and is no job.
-        let _ = fs::remove_dir_all(prepared.path());
-    }
-    made
+    let prepared =
+        Prepared::make(&state.jobs()).map_err(|source| MakeError::Folder { path: folder.path().to_owned(), source })?;
+    let made = fill(state, &JobDir::new(prepared.path()), new, at)?;
+    prepared.publish(folder.path()).map_err(|error| match error {
+        PublishError::Exists => in_use(state, &new.name),
+        PublishError::Sync(source) => MakeError::Record { name: new.name.clone(), source },
+        PublishError::Name(source) => MakeError::Folder { path: folder.path().to_owned(), source },
+    })?;
+    Ok(made)
 }
 
 /// Makes a job under the given name or, when that is in use, under the same with `-2`, `-3` … behind it.
@@ -227,7 +227,6 @@ fn fill(state: &StateDir, prepared: &JobDir, new: &NewJob, at: WallTime) -> Resu
         let path = path.to_owned();
         move |source: io::Error| MakeError::Folder { path, source }
     };
-    fs::DirBuilder::new().mode(0o700).create(prepared.path()).map_err(write(prepared.path()))?;
     let lock = Lock::take(&prepared.lock())
         .map_err(|source| MakeError::Lock { name: new.name.clone(), source })?
         .ok_or_else(|| write(&prepared.lock())(io::ErrorKind::ResourceBusy.into()))?;
@@ -246,27 +245,7 @@ fn fill(state: &StateDir, prepared: &JobDir, new: &NewJob, at: WallTime) -> Resu
         .map_err(|source| MakeError::StateDir { path: state.ledger(), source })?;
     let wanted = Wanted { version: FORMAT_VERSION, want: Want::Run, epoch, at, until: None, by: new.by.clone() };
     let record = |source| MakeError::Record { name: new.name.clone(), source };
-    disk::create(&prepared.job(), &job).map_err(record)?;
-    disk::create(&prepared.wanted(), &wanted).map_err(record)?;
+    disk::replace_quick(&prepared.job(), &job).map_err(record)?;
+    disk::replace_quick(&prepared.wanted(), &wanted).map_err(record)?;
     Ok(Made { job, lock })
-}
-
-/// Gives the prepared folder its name, unless another has it.
-fn publish(state: &StateDir, prepared: &JobDir, folder: &JobDir, name: &SubjectName) -> Result<(), MakeError> {
-    let renamed = rustix::fs::renameat_with(CWD, prepared.path(), CWD, folder.path(), RenameFlags::NOREPLACE);
-    match renamed {
-        Ok(()) => {}
-        Err(rustix::io::Errno::EXIST | rustix::io::Errno::NOTEMPTY) => return Err(in_use(state, name)),
-        // File systems without that flag: a rename onto a folder with anything in it fails as well, and a job's folder
-        // is never empty.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => match fs::rename(prepared.path(), folder.path()) {
-            Ok(()) => {}
-            Err(_) if folder.path().exists() => return Err(in_use(state, name)),
-            Err(source) => return Err(MakeError::Folder { path: folder.path().to_owned(), source }),
-        },
-        Err(errno) => return Err(MakeError::Folder { path: folder.path().to_owned(), source: errno.into() }),
-    }
-    File::open(state.jobs())
-        .and_then(|jobs| jobs.sync_all())
-        .map_err(|source| MakeError::Folder { path: state.jobs(), source })
 }

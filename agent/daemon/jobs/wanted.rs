@@ -109,6 +109,15 @@ impl Short {
             .map_err(|source| WantError::Write { folder: self.folder.path().to_owned(), source })
     }
 
+    /// Replaces what is wanted; a loss of power leaves the old one or this one, whole.
+    ///
+    /// # Errors
+    /// As [`Short::write`].
+    pub fn write_whole(&self, wanted: &Wanted) -> Result<(), WantError> {
+        disk::replace_whole(&self.folder.wanted(), wanted)
+            .map_err(|source| WantError::Write { folder: self.folder.path().to_owned(), source })
+    }
+
     /// Changes what is wanted and keeps the epoch; returns what was wanted before.
     ///
     /// # Errors

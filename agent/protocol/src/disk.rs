@@ -127,6 +127,38 @@ pub fn replace<T: Serialize>(path: &Path, value: &T) -> Result<(), WriteError> {
     sync_folder(path)
 }
 
+/// Replaces a file so that a loss of power leaves the old content or the new one, whole: the content is on the disk when
+/// this returns, its name may not be. Half the wait of [`replace`].
+///
+/// # Errors
+/// As [`replace`].
+pub fn replace_whole<T: Serialize>(path: &Path, value: &T) -> Result<(), WriteError> {
+    write_beside(path, value, Durability::Synced)?.rename_to(path)
+}
+
+/// Puts a folder on the disk with all that is in it, before it gets the name under which others find it.
+///
+/// What was written before is waited for at once: the first wait writes most of what the others wait for.
+///
+/// # Errors
+/// When the file system refuses.
+pub fn sync_tree(folder: &Path) -> Result<(), WriteError> {
+    let refuse = |path: &Path| {
+        let path = path.to_owned();
+        move |source| WriteError::Io { path, source }
+    };
+    for entry in std::fs::read_dir(folder).map_err(refuse(folder))? {
+        let entry = entry.map_err(refuse(folder))?;
+        let path = entry.path();
+        if entry.file_type().map_err(refuse(&path))?.is_dir() {
+            sync_tree(&path)?;
+        } else {
+            File::open(&path).and_then(|file| file.sync_all()).map_err(refuse(&path))?;
+        }
+    }
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(refuse(folder))
+}
+
 /// Replaces a file without waiting for the disk; a loss of power may bring the old content back.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! What the ending was, and its record.
 
+use std::path::Path;
 use std::time::Duration;
 
 use latido_process::lock;
@@ -92,12 +93,14 @@ pub(crate) fn compose(attempt: &AttemptDir, start: &Start, facts: Facts) -> End 
 pub(crate) fn record(attempt: &AttemptDir, start: &Start, end: &End) -> Result<(), RecordError> {
     let job = attempt.job().ok_or(RecordError::Layout)?;
     let state = job.path().parent().and_then(|jobs| jobs.parent()).ok_or(RecordError::Layout)?;
+    let ledger = latido_protocol::layout::StateDir::new(state).ledger();
     match disk::create(&attempt.end(), end) {
+        // The line follows the file, so without the file there was no line: a long ledger is not read for every ending.
+        Ok(()) => append(&ledger, start, end)?,
         // What has ended never changes: whoever recorded it before was right, and it may have been this very call.
-        Ok(()) | Err(WriteError::Exists { .. }) => {}
+        Err(WriteError::Exists { .. }) => append_once(&ledger, start, end)?,
         Err(source) => return Err(RecordError::Write { source }),
     }
-    append_once(&latido_protocol::layout::StateDir::new(state).ledger(), start, end)?;
     // An index of what is recorded above; whoever finds it later checks it.
     let _ = std::fs::remove_file(job.busy());
     for socket in ["control", "notify"] {
@@ -109,16 +112,17 @@ pub(crate) fn record(attempt: &AttemptDir, start: &Start, end: &End) -> Result<(
 
 /// The supervisor holds the job's lock, so it is the one writer for this job; the check is for a crash between the two
 /// files.
-fn append_once(ledger: &std::path::Path, start: &Start, end: &End) -> Result<(), RecordError> {
+fn append_once(ledger: &Path, start: &Start, end: &End) -> Result<(), RecordError> {
     let mut present = false;
     disk::for_each_line::<LedgerLine>(ledger, |_, line| {
         present |= line
             .is_some_and(|line| line.job == start.job && line.attempt == start.attempt && line.epoch == start.epoch);
     })
     .map_err(|source| RecordError::Ledger { source })?;
-    if present {
-        return Ok(());
-    }
+    if present { Ok(()) } else { append(ledger, start, end) }
+}
+
+fn append(ledger: &Path, start: &Start, end: &End) -> Result<(), RecordError> {
     let line = LedgerLine {
         job: end.job.clone(),
         attempt: end.attempt,

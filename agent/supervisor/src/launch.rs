@@ -127,7 +127,8 @@ impl Launch {
 
         let own = identity::own().map_err(|source| RefuseError::Identity { source })?;
         start.supervisor = Some(own.clone());
-        disk::replace(&attempt.start(), &start).map_err(|source| RefuseError::Write { source })?;
+        // After a loss of power either content will do: nothing of the attempt outlives it.
+        disk::replace_whole(&attempt.start(), &start).map_err(|source| RefuseError::Write { source })?;
         let busy = Busy { version: FORMAT_VERSION, attempt: start.attempt, epoch: start.epoch, supervisor: own };
         // An index, which the lock and the start bear out: not worth a wait for the disk.
         disk::replace_quick(&job_dir.busy(), &busy).map_err(|source| RefuseError::Write { source })?;
@@ -149,7 +150,7 @@ impl Launch {
         let set = rustix::fs::fcntl_setfl(&pipe, rustix::fs::OFlags::NONBLOCK);
         self.start.process = Some(child.identity().clone());
         self.start.started_at = Some(clock::wall());
-        let written = disk::replace(&self.attempt.start(), &self.start);
+        let written = disk::replace_whole(&self.attempt.start(), &self.start);
         if let Err(source) = written {
             kill(&child);
             let _ = std::fs::remove_file(self.job_dir.busy());

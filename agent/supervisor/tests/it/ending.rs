@@ -150,7 +150,8 @@ fn hangup_and_interrupt_do_not_reach_the_job() {
 fn the_ledger_has_one_line_for_an_attempt_whoever_wrote_it() {
     let attempt = Job::shell("while [ ! -e go ]; do sleep 0.01; done").start();
     let path = attempt.folder.path().join("state/ledger.jsonl");
-    // A torn line of somebody else, and the line of this very attempt as a crash between two steps would leave it.
+    // A torn line of somebody else, and the ending and the line of this very attempt by whoever was faster.
+    std::fs::write(attempt.dir.end(), "{\"first\":true}").unwrap();
     std::fs::write(&path, "{\"torn\":").unwrap();
     let outcome = latido_protocol::Outcome::lost("written before");
     let line = LedgerLine {
@@ -166,7 +167,7 @@ fn the_ledger_has_one_line_for_an_attempt_whoever_wrote_it() {
     };
     disk::append_line(&path, &line, true).unwrap();
     std::fs::write(attempt.folder.path().join("go"), "").unwrap();
-    attempt.end();
+    wait_until("the supervisor ends", || latido_process::start::collect(attempt.supervisor));
     let lines = disk::read_lines::<LedgerLine>(&path).unwrap();
     assert_eq!((lines.records.len(), lines.damaged), (1, vec![1]));
 }
