@@ -7,8 +7,13 @@ use clap::{Args, Parser, Subcommand};
 use latido::settings::parse_limit;
 use latido_protocol::{Limit, Progress, Span, SubjectName};
 
+mod registry;
 mod values;
 
+pub(crate) use registry::{
+    AssignArgs, ClaimArgs, DrainArgs, GroupArgs, GroupCommand, GroupOpenArgs, ReleaseArgs, WorkerArgs, WorkerCommand,
+    WorkerListArgs, WorkerRegisterArgs,
+};
 use values::{BackoffArg, BeatsArg, ResumeOnArg, Variable, attempt_number, attempts_max};
 
 /// Launches and watches long-running work, and resumes what died, never two copies.
@@ -103,6 +108,27 @@ pub(crate) enum Command {
     /// Ends with 0 if it does, 12 if another attempt has taken over, 3 when nobody could answer. A job asks before it
     /// writes what must not be written twice.
     Fence(FenceArgs),
+    /// Register a worker, list all workers, or say that one ends
+    Worker(WorkerArgs),
+    /// Begin a new life of a group's executor
+    Group(GroupArgs),
+    /// Claim a target for a worker
+    ///
+    /// Prints the epoch of the claim. Ends with 0 if the worker has it, also when it asks again for the same event; with 1
+    /// if it is claimed already, by whom and with which epoch is printed; with 4 if there is no room for one more claim.
+    Claim(ClaimArgs),
+    /// Find a worker for a target, and claim it for that one
+    ///
+    /// Prints the worker and the epoch. A target that is held stays where it is. Ends with 4 if no worker has room.
+    Assign(AssignArgs),
+    /// Give a target back
+    ///
+    /// Ends with 1 if nobody holds it, and with 4 if it was claimed again since, with another epoch.
+    Release(ReleaseArgs),
+    /// Let a worker take nothing more, finish what it holds, and end
+    ///
+    /// It hears that with its next beat.
+    Drain(DrainArgs),
     /// List how attempts ended, one line each, with the reason
     Ledger(LedgerArgs),
     /// Show the journal: changes of verdict, endings, alerts, sampled beats
@@ -269,7 +295,7 @@ pub(crate) struct RemoveArgs {
 /// `latido beat`.
 #[derive(Debug, Args)]
 pub(crate) struct BeatArgs {
-    /// Whose beat it is [default: the attempt this runs in, $LATIDO_JOB]
+    /// Whose beat it is: a job, or a registered worker [default: the attempt this runs in, $LATIDO_JOB]
     #[arg(value_name = "SUBJECT")]
     pub(crate) subject: Option<SubjectName>,
     /// How far the work is: 0.41 or 41%
@@ -293,6 +319,12 @@ pub(crate) struct BeatArgs {
     /// Errors counted so far
     #[arg(long, value_name = "N")]
     pub(crate) errors: Option<u64>,
+    /// What a worker works on, in your own words
+    #[arg(long, value_name = "JOB")]
+    pub(crate) active_job: Option<String>,
+    /// The epoch that a worker's registration printed; without it the name is trusted
+    #[arg(long, value_name = "N")]
+    pub(crate) epoch: Option<u64>,
     /// Print what the work should do (go-on, drain, stop, superseded) and end with 0, 10, 11, 12, or 3
     #[arg(long)]
     pub(crate) answer: bool,

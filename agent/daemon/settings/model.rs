@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use latido_policy::GroupSettings;
 use latido_protocol::files::{Backoff, Beats, LogLimits, Orphans, Resume, ResumeOn};
 use latido_protocol::{Limit, Span, SubjectName};
 
@@ -27,6 +28,8 @@ pub struct Settings {
     pub strategies: Vec<PluginSettings>,
     /// jobs of the config
     pub jobs: BTreeMap<SubjectName, ConfiguredJob>,
+    /// groups of workers
+    pub groups: BTreeMap<SubjectName, GroupSettings>,
     /// what is allowed, and worth a second look
     pub warnings: Vec<Problem>,
 }
@@ -287,6 +290,7 @@ impl Default for Settings {
             rules: vec![PluginSettings::builtin("liveness", "liveness")],
             strategies: vec![PluginSettings::builtin(DEFAULT_STRATEGY, "script")],
             jobs: BTreeMap::new(),
+            groups: BTreeMap::new(),
             warnings: Vec::new(),
         }
     }

@@ -2,9 +2,12 @@
 
 use std::num::NonZeroU32;
 
+use latido_policy::GroupSettings;
+use latido_protocol::Span;
+
 use super::document::{
-    AgentTable, Document, GrantTable, JobTable, JournalTable, LimitsTable, LogTable, PluginTable, PolicyTable,
-    ResumeTable, SinkTable,
+    AgentTable, Document, GrantTable, GroupTable, JobTable, JournalTable, LimitsTable, LogTable, PluginTable,
+    PolicyTable, ResumeTable, SinkTable,
 };
 use super::model::{ConfiguredJob, PluginSettings, Policy, Settings};
 use super::text::{Size, Text};
@@ -44,6 +47,7 @@ impl Settings {
             rule: Some(self.rules.iter().map(plugin_table).collect()),
             strategy: Some(self.strategies.iter().map(plugin_table).collect()),
             job: self.jobs.iter().map(|(name, job)| (name.to_string(), job_table(job))).collect(),
+            group: self.groups.iter().map(|(name, group)| (name.to_string(), group_table(group))).collect(),
         }
     }
 }
@@ -100,5 +104,16 @@ fn job_table(job: &ConfiguredJob) -> JobTable {
         resume: (resume != ResumeTable::default()).then_some(resume),
         run_for: own.run_for.map(Text),
         start: Some(Text(job.start)),
+    }
+}
+
+fn group_table(group: &GroupSettings) -> GroupTable {
+    GroupTable {
+        capacity: group.capacity,
+        claims_per_worker: Some(group.claims_max),
+        interval: Some(Text(Span(group.lease.interval()))),
+        missed: None,
+        ttl: Some(Text(Span(group.lease.ttl()))),
+        start_within: Some(Text(Span(group.lease.start_within()))),
     }
 }

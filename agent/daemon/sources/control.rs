@@ -115,6 +115,14 @@ impl Control {
                 Ok(()) => Answer::Done,
                 Err(error) => Answer::Error { message: error.to_string() },
             },
+            Request::Registry { question } => match self.driver.ask_registry(question).await {
+                Ok(reply) => Answer::Registry { reply },
+                Err(error) => Answer::Error { message: error.to_string() },
+            },
+            Request::Workers => match self.driver.ask(|driver| driver.workers()).await {
+                Ok(status) => Answer::Workers { status: Box::new(status) },
+                Err(error) => Answer::Error { message: error.to_string() },
+            },
             Request::Events { after, follow } => return self.events(after, follow, write).await,
         };
         send(write, &answer).await

@@ -232,9 +232,10 @@ impl Registrar {
     }
 
     fn beat(&mut self, ticket: Ticket, beat: WorkerBeat, wall: WallTime) -> Result<RegistryEvent, Reply> {
-        let superseded = Reply::Advised { advice: latido_protocol::attempt::Advice::Superseded };
         let WorkerBeat { worker, epoch, sequence, state, active_job, errors } = beat;
-        let from = self.speaker(&worker, epoch).map_err(|_| superseded)?;
+        // Whoever names an epoch was registered once, and its row has gone: another instance has begun.
+        let superseded = epoch.map(|_| Reply::Advised { advice: latido_protocol::attempt::Advice::Superseded });
+        let from = self.speaker(&worker, epoch).map_err(|unknown| superseded.unwrap_or(unknown))?;
         let report = WorkerReport {
             sequence,
             state: state.as_ref().map(fingerprint),
