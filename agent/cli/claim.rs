@@ -7,7 +7,7 @@ use latido_protocol::registry::{Question, Reply};
 use crate::args::ClaimArgs;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::{print, registry};
+use crate::registry;
 
 /// The answer is no: somebody holds it already.
 const ALREADY_CLAIMED: u8 = 1;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ClaimArgs, context: &Context) -> Result<ExitCode, Failu
     let reply = registry::ask(context, question, &what)?;
     match &reply {
         Reply::Claimed { epoch, .. } => registry::show(&reply, args.json, || epoch.to_string()),
-        Reply::AlreadyClaimed { .. } if args.json => print::json(&reply).map(|()| ExitCode::from(ALREADY_CLAIMED)),
+        Reply::AlreadyClaimed { .. } if args.json => registry::json(&reply).map(|()| ExitCode::from(ALREADY_CLAIMED)),
         Reply::AlreadyClaimed { holder, epoch } => {
             let next = format!("leave it to {holder}, or `latido release {} --epoch {epoch}`", args.target);
             Err(registry::refused(&what, &reply, &next))

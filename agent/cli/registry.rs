@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use latido::jobs::client::{self, AGENT_WITHIN, AskError};
+use latido_protocol::FORMAT_VERSION;
 use latido_protocol::control::{Answer, Request};
 use latido_protocol::registry::{Question, Reply};
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::{Failure, chain};
@@ -64,10 +66,23 @@ pub(crate) fn refused(what: &str, reply: &Reply, next: &str) -> Failure {
     }
 }
 
+/// A document with the version of its format.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    version: u32,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
+/// Prints a document.
+pub(crate) fn json<T: Serialize>(body: &T) -> Result<(), Failure> {
+    print::json(&Document { version: FORMAT_VERSION, body })
+}
+
 /// Prints the answer as JSON whatever it is, or as the line that the command makes of the one it waits for.
-pub(crate) fn show(reply: &Reply, json: bool, line: impl FnOnce() -> String) -> Result<ExitCode, Failure> {
-    if json {
-        print::json(reply)?
+pub(crate) fn show(reply: &Reply, as_json: bool, line: impl FnOnce() -> String) -> Result<ExitCode, Failure> {
+    if as_json {
+        json(reply)?
     } else {
         print::out(&format!("{}\n", line()))?
     }

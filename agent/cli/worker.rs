@@ -56,7 +56,7 @@ fn list(args: &WorkerListArgs, context: &Context) -> Result<ExitCode, Failure> {
         other => return Err(registry::unexpected(what, &other)),
     };
     if args.json {
-        return print::json(&*status).map(|()| ExitCode::SUCCESS);
+        return registry::json(&*status).map(|()| ExitCode::SUCCESS);
     }
     print::out(&table(&status).to_string()).map(|()| ExitCode::SUCCESS)
 }

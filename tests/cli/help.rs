@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 31] = [
     "run",
     "wait",
     "status",
@@ -16,6 +16,16 @@ const COMMANDS: [&str; 21] = [
     "remove",
     "beat",
     "fence",
+    "worker",
+    "worker register",
+    "worker list",
+    "worker leave",
+    "group",
+    "group open",
+    "claim",
+    "assign",
+    "release",
+    "drain",
     "ledger",
     "events",
     "orphans",

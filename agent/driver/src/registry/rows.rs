@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latido_policy::{
-    Advice, AfterRelease, Claim, ClaimList, Death, Limit, Moment, Reason, Refusal, Registry, RegistryAction,
+    Advice, AfterRelease, Claim, ClaimList, Death, Epoch, Limit, Moment, Reason, Refusal, Registry, RegistryAction,
     RegistryAnswer, ReleasedClaim, Standing, Sweep, TargetId, TargetState, Verdict, WorkerId, WorkerView,
 };
 use latido_protocol::attempt;
@@ -38,37 +38,34 @@ impl Registrar {
                 carried.locks.extend(name.map(|name| (ticket.0, name)));
             }
             RegistryAction::RecordInstance { group, instance } => {
-                if let Some(name) = self.groups.name(group.0) {
-                    let row = GroupRow { name: name.to_string(), instance: instance.0 };
-                    carried.writes.push(RegistryWrite::Group(row));
-                }
+                let name = self.groups.name(group.0).map(ToString::to_string);
+                let row = name.map(|name| GroupRow { name, instance: instance.0 });
+                carried.writes.extend(row.map(RegistryWrite::Group));
             }
             RegistryAction::RecordWorker { worker, epoch: _ } => self.write_worker(worker, registry, carried),
             RegistryAction::RecordVerdict { worker, epoch, previous, current, because } => {
-                let Some(subject) = self.workers.name(worker.0).cloned() else { return };
-                carried.entries.push(transition(subject, epoch.0, (previous, current), &because));
+                self.tell(worker, epoch, (previous, current), &because, carried);
                 // Of a death the reap writes the verdict, with its condition.
                 if registry.worker(worker).is_some_and(|view| !view.standing.is_dead()) {
                     self.write_worker(worker, registry, carried);
                 }
             }
             RegistryAction::ReapWorker { worker, instance, epoch, heard_at, claims, because, group: _ } => {
-                let Some(name) = self.workers.name(worker.0).map(ToString::to_string) else { return };
-                let verdict = registry.worker(worker).map_or(Verdict::Stale, |view| view.recorded);
                 self.dirty.remove(&worker);
-                carried.writes.push(RegistryWrite::Reap {
+                let verdict = registry.worker(worker).map_or(Verdict::Stale, |view| view.recorded).to_string();
+                let heard_ms = self.line.millis(heard_at);
+                let name = self.workers.name(worker.0).map(ToString::to_string);
+                carried.writes.extend(name.map(|name| RegistryWrite::Reap {
                     name,
                     instance: instance.0,
                     epoch: epoch.0,
-                    heard_ms: self.line.millis(heard_at),
-                    verdict: verdict.to_string(),
-                });
+                    heard_ms,
+                    verdict,
+                }));
                 self.expired(worker, claims, &because, registry, carried);
             }
             RegistryAction::RecordLeft { worker, epoch, claims, because } => {
-                if let Some(subject) = self.workers.name(worker.0).cloned() {
-                    carried.entries.push(transition(subject, epoch.0, (Verdict::Alive, Verdict::Ended), &because));
-                }
+                self.tell(worker, epoch, (Verdict::Alive, Verdict::Ended), &because, carried);
                 self.release(claims, registry, carried);
                 self.write_worker(worker, registry, carried);
             }
@@ -77,15 +74,7 @@ impl Registrar {
                 self.expired(worker, claims, &because, registry, carried);
             }
             RegistryAction::RemoveWorker { worker, epoch, claims, because } => {
-                if let Some(because) = because {
-                    self.expired(worker, claims, &because, registry, carried);
-                }
-                self.release(claims, registry, carried);
-                if let Some(name) = self.workers.name(worker.0) {
-                    let (name, epoch) = (name.to_string(), epoch.0);
-                    carried.writes.push(RegistryWrite::RemoveWorker { name, epoch });
-                }
-                self.leaving.push(Leaving::Worker(worker));
+                self.remove(worker, epoch, (claims, because), registry, carried);
             }
             RegistryAction::RecordClaim { target, claim } => self.write_claim(target, claim, registry, carried),
             RegistryAction::RemoveTarget { target } => {
@@ -100,6 +89,45 @@ impl Registrar {
                 carried.replies.push((ticket.0, reply));
             }
         }
+    }
+
+    /// Removes a row. One of the dead that are too many holds nothing, and needs no reason.
+    fn remove(
+        &mut self,
+        worker: WorkerId,
+        epoch: Epoch,
+        (claims, because): (ClaimList, Option<Reason>),
+        registry: &Registry,
+        carried: &mut Carried,
+    ) {
+        if let Some(because) = because {
+            self.expired(worker, claims, &because, registry, carried);
+        }
+        self.release(claims, registry, carried);
+        let name = self.workers.name(worker.0).map(ToString::to_string);
+        carried.writes.extend(name.map(|name| RegistryWrite::RemoveWorker { name, epoch: epoch.0 }));
+        self.leaving.push(Leaving::Worker(worker));
+    }
+
+    /// Tells the journal of a change of verdict.
+    fn tell(
+        &self,
+        worker: WorkerId,
+        epoch: Epoch,
+        (previous, current): (Verdict, Verdict),
+        because: &Reason,
+        carried: &mut Carried,
+    ) {
+        let Some(subject) = self.workers.name(worker.0).cloned() else { return };
+        carried.entries.push(Body::Transition {
+            subject,
+            kind: SubjectKind::Worker,
+            attempt: 0,
+            epoch: epoch.0,
+            previous: translate::verdict(previous),
+            current: translate::verdict(current),
+            reason: because.to_string(),
+        });
     }
 
     /// Writes the newest row of a worker, which may have changed again since the action.
@@ -292,18 +320,6 @@ impl Registrar {
     }
 }
 
-fn transition(subject: SubjectName, epoch: u64, (previous, current): (Verdict, Verdict), because: &Reason) -> Body {
-    Body::Transition {
-        subject,
-        kind: SubjectKind::Worker,
-        attempt: 0,
-        epoch,
-        previous: translate::verdict(previous),
-        current: translate::verdict(current),
-        reason: because.to_string(),
-    }
-}
-
 fn millis(length: Duration) -> u64 {
     u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }
@@ -343,7 +359,7 @@ fn refusal(refusal: Refusal) -> String {
 
 /// The state of a target that a row tells of.
 pub(super) fn target_state(row: &TargetRow, holder: Option<WorkerId>) -> TargetState {
-    let epoch = latido_policy::Epoch(row.epoch);
+    let epoch = Epoch(row.epoch);
     match holder {
         Some(holder) => {
             let event = row.event.as_ref().map(translate::fingerprint);

@@ -50,7 +50,7 @@ fn a_claim_is_recorded_before_it_is_answered() {
 }
 
 #[test]
-fn pickups_count_lost_holders_and_not_healthy_ones() {
+fn pickups_count_lost_holders_alone() {
     let mut desk = Desk::with_workers(1);
     for lost in 1..=3 {
         let epoch = desk.claimed(1, 7);

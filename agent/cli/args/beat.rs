@@ -1,0 +1,42 @@
+//! What can be typed about a beat.
+
+use clap::Args;
+use latido_protocol::{Progress, SubjectName};
+
+/// `latido beat`.
+#[derive(Debug, Args)]
+pub(crate) struct BeatArgs {
+    /// Whose beat it is: a job, or a registered worker [default: the attempt this runs in, $LATIDO_JOB]
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subject: Option<SubjectName>,
+    /// How far the work is: 0.41 or 41%
+    #[arg(long, value_name = "FRACTION", value_parser = Progress::parse_fraction)]
+    pub(crate) progress: Option<f64>,
+    /// Units finished
+    #[arg(long, value_name = "N")]
+    pub(crate) done: Option<u64>,
+    /// Units in all
+    #[arg(long, value_name = "M")]
+    pub(crate) total: Option<u64>,
+    /// The last step, in your own words
+    #[arg(long, value_name = "S")]
+    pub(crate) step: Option<String>,
+    /// Where the next attempt goes on; it finds this text in $LATIDO_CHECKPOINT
+    #[arg(long, value_name = "C")]
+    pub(crate) checkpoint: Option<String>,
+    /// The state of the work, in your own word
+    #[arg(long, value_name = "S")]
+    pub(crate) state: Option<String>,
+    /// Errors counted so far
+    #[arg(long, value_name = "N")]
+    pub(crate) errors: Option<u64>,
+    /// What a worker works on, in your own words
+    #[arg(long, value_name = "JOB")]
+    pub(crate) active_job: Option<String>,
+    /// The epoch that a worker's registration printed; without it the name is trusted
+    #[arg(long, value_name = "N")]
+    pub(crate) epoch: Option<u64>,
+    /// Print what the work should do (go-on, drain, stop, superseded) and end with 0, 10, 11, 12, or 3
+    #[arg(long)]
+    pub(crate) answer: bool,
+}
