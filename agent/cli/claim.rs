@@ -29,6 +29,14 @@ pub(crate) fn run(args: &ClaimArgs, context: &Context) -> Result<ExitCode, Failu
             let next = format!("leave it to {holder}, or `latido release {} --epoch {epoch}`", args.target);
             Err(registry::refused(&what, &reply, &next))
         }
-        _ => Err(registry::refused(&what, &reply, "wait for a release; `latido worker list` shows who holds what")),
+        Reply::Opened { .. }
+        | Reply::Registered { .. }
+        | Reply::Advised { .. }
+        | Reply::CapacityRejected { .. }
+        | Reply::Done
+        | Reply::NotClaimed
+        | Reply::Refused { .. } => {
+            Err(registry::refused(&what, &reply, "wait for a release; `latido worker list` shows who holds what"))
+        }
     }
 }

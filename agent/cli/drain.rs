@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use latido_protocol::registry::{Question, Reply};
+use latido_protocol::registry::Question;
 
 use crate::args::DrainArgs;
 use crate::context::Context;
@@ -12,8 +12,6 @@ use crate::registry;
 /// Carries the command out.
 pub(crate) fn run(args: &DrainArgs, context: &Context) -> Result<ExitCode, Failure> {
     let what = format!("drain `{}`", args.subject);
-    match registry::ask(context, Question::Drain { worker: args.subject.clone() }, &what)? {
-        Reply::Done => Ok(ExitCode::SUCCESS),
-        reply => Err(registry::refused(&what, &reply, "`latido worker list` shows who is registered")),
-    }
+    let question = Question::Drain { worker: args.subject.clone() };
+    registry::done(context, question, &what, "`latido worker list` shows who is registered")
 }

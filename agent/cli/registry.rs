@@ -14,10 +14,15 @@ use crate::print;
 
 /// Asks the registry. Only the agent keeps it: without one there is no answer.
 pub(crate) fn ask(context: &Context, question: Question, what: &str) -> Result<Reply, Failure> {
-    match request(context, Request::Registry { question }, what)? {
-        Answer::Registry { reply } => Ok(reply),
-        other => Err(unexpected(what, &other)),
-    }
+    let answer = request(context, Request::Registry { question }, what)?;
+    let Answer::Registry { reply } = &answer else { return Err(unexpected(what, &answer)) };
+    Ok(reply.clone())
+}
+
+/// Asks for something that is done or not, and has nothing to print.
+pub(crate) fn done(context: &Context, question: Question, what: &str, next: &str) -> Result<ExitCode, Failure> {
+    let reply = ask(context, question, what)?;
+    if reply == Reply::Done { Ok(ExitCode::SUCCESS) } else { Err(refused(what, &reply, next)) }
 }
 
 /// Asks the agent anything.

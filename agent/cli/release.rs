@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use latido_protocol::registry::{Question, Reply};
+use latido_protocol::registry::Question;
 
 use crate::args::ReleaseArgs;
 use crate::context::Context;
@@ -13,8 +13,5 @@ use crate::registry;
 pub(crate) fn run(args: &ReleaseArgs, context: &Context) -> Result<ExitCode, Failure> {
     let what = format!("release `{}`", args.target);
     let question = Question::Release { target: args.target.clone(), epoch: args.epoch };
-    match registry::ask(context, question, &what)? {
-        Reply::Done => Ok(ExitCode::SUCCESS),
-        reply => Err(registry::refused(&what, &reply, "`latido worker list` shows who holds what")),
-    }
+    registry::done(context, question, &what, "`latido worker list` shows who holds what")
 }

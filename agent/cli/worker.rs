@@ -20,10 +20,7 @@ pub(crate) fn run(args: &WorkerArgs, context: &Context) -> Result<ExitCode, Fail
         WorkerCommand::Leave(args) => {
             let what = format!("let worker {} leave", args.worker);
             let question = Question::Leave { worker: args.worker.clone(), epoch: args.epoch };
-            match registry::ask(context, question, &what)? {
-                Reply::Done => Ok(ExitCode::SUCCESS),
-                reply => Err(registry::refused(&what, &reply, "`latido worker list` shows who is registered")),
-            }
+            registry::done(context, question, &what, "`latido worker list` shows who is registered")
         }
     }
 }
@@ -51,14 +48,12 @@ fn register(args: &WorkerRegisterArgs, context: &Context) -> Result<ExitCode, Fa
 
 fn list(args: &WorkerListArgs, context: &Context) -> Result<ExitCode, Failure> {
     let what = "list the workers";
-    let status = match registry::request(context, Request::Workers, what)? {
-        Answer::Workers { status } => status,
-        other => return Err(registry::unexpected(what, &other)),
-    };
+    let answer = registry::request(context, Request::Workers, what)?;
+    let Answer::Workers { status } = &answer else { return Err(registry::unexpected(what, &answer)) };
     if args.json {
-        return registry::json(&*status).map(|()| ExitCode::SUCCESS);
+        return registry::json(status).map(|()| ExitCode::SUCCESS);
     }
-    print::out(&table(&status).to_string()).map(|()| ExitCode::SUCCESS)
+    print::out(&table(status).to_string()).map(|()| ExitCode::SUCCESS)
 }
 
 fn table(status: &RegistryStatus) -> Table {

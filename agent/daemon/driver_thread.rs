@@ -28,7 +28,7 @@ type Question = Box<dyn FnOnce(&mut Driver<SqliteStore>) + Send>;
 enum Input {
     Fact(Fact),
     Question(Question),
-    Registry(registry::Question, oneshot::Sender<Reply>),
+    Registry(Box<registry::Question>, oneshot::Sender<Reply>),
 }
 
 /// Questions whose answer waits for the store. Beyond it those are forgotten whose asker has gone.
@@ -100,7 +100,7 @@ impl DriverHandle {
     /// Asks the registry, and waits until the answer is as durable as it has to be.
     pub(crate) async fn ask_registry(&self, question: registry::Question) -> Result<Reply, Ended> {
         let (answer_out, answer) = oneshot::channel();
-        self.send(Input::Registry(question, answer_out)).await?;
+        self.send(Input::Registry(Box::new(question), answer_out)).await?;
         answer.await.map_err(|_| Ended)
     }
 
@@ -172,7 +172,7 @@ impl Thread {
         self.give_out(output, &mut store_is_away);
     }
 
-    fn asked(&mut self, question: registry::Question, asker: oneshot::Sender<Reply>) -> Fact {
+    fn asked(&mut self, question: Box<registry::Question>, asker: oneshot::Sender<Reply>) -> Fact {
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.retain(|_, asker| !asker.is_closed());
         }

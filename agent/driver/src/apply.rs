@@ -55,7 +55,7 @@ impl<S: Store> Driver<S> {
             Fact::RuleAnswered { rule, subjects, findings } => {
                 self.alerts.apply(&rule, &subjects, findings, wall, &mut self.pending);
             }
-            Fact::Asked { ticket, question } => match self.registrar.ask(ticket, question, wall) {
+            Fact::Asked { ticket, question } => match self.registrar.ask(ticket, *question, wall) {
                 Ok(events) => {
                     events.into_iter().for_each(|event| self.policy.handle_event(Event::Registry(event), now));
                 }

@@ -108,7 +108,7 @@ pub enum Fact {
         /// the question's number; its reply carries it
         ticket: u64,
         /// what
-        question: Question,
+        question: Box<Question>,
     },
     /// The lock of a group was looked at.
     GroupLockSeen {

@@ -95,19 +95,17 @@ impl Desk<'_> {
     }
 
     fn register(&mut self, worker: &str) -> Result<u64, StoreError> {
-        match self.ask(Question::Register(registration(worker)))? {
-            Reply::Registered { epoch, .. } => Ok(epoch),
-            reply => panic!("not registered: {reply:?}"),
-        }
+        let reply = self.ask(Question::Register(registration(worker)))?;
+        let Reply::Registered { epoch, .. } = reply else { panic!("not registered: {reply:?}") };
+        Ok(epoch)
     }
 
     fn beat(&mut self, worker: &str, epoch: Option<u64>) -> Result<Advice, StoreError> {
         let (state, active_job) = (Some("working".to_owned()), Some("build 7".to_owned()));
         let beat = WorkerBeat { worker: name(worker), epoch, sequence: None, state, active_job, errors: 2 };
-        match self.ask(Question::Beat(beat))? {
-            Reply::Advised { advice } => Ok(advice),
-            reply => panic!("no advice: {reply:?}"),
-        }
+        let reply = self.ask(Question::Beat(beat))?;
+        let Reply::Advised { advice } = reply else { panic!("no advice: {reply:?}") };
+        Ok(advice)
     }
 
     fn claim(&mut self, worker: &str, of: &str, event: &str) -> Result<Reply, StoreError> {
@@ -122,10 +120,9 @@ impl Desk<'_> {
 }
 
 fn claimed(holder: &str, reply: &Reply) -> u64 {
-    match reply {
-        Reply::Claimed { holder: found, epoch } if *found == name(holder) => *epoch,
-        reply => panic!("{holder} did not get it: {reply:?}"),
-    }
+    let Reply::Claimed { holder: found, epoch } = reply else { panic!("{holder} did not get it: {reply:?}") };
+    assert_eq!(*found, name(holder));
+    *epoch
 }
 
 fn a_record_is_whole(desk: &mut Desk<'_>) -> Result<(), StoreError> {

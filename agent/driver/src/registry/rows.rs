@@ -50,7 +50,7 @@ impl Registrar {
                     self.write_worker(worker, registry, carried);
                 }
             }
-            RegistryAction::ReapWorker { worker, instance, epoch, heard_at, claims, because, group: _ } => {
+            RegistryAction::ReapWorker { worker, instance, epoch, heard_at, claims, group: _, because: _ } => {
                 self.dirty.remove(&worker);
                 let verdict = registry.worker(worker).map_or(Verdict::Stale, |view| view.recorded).to_string();
                 let heard_ms = self.line.millis(heard_at);
@@ -62,19 +62,19 @@ impl Registrar {
                     heard_ms,
                     verdict,
                 }));
-                self.expired(worker, claims, &because, registry, carried);
+                self.expired(worker, claims, registry, carried);
             }
             RegistryAction::RecordLeft { worker, epoch, claims, because } => {
                 self.tell(worker, epoch, (Verdict::Alive, Verdict::Ended), &because, carried);
                 self.release(claims, registry, carried);
                 self.write_worker(worker, registry, carried);
             }
-            RegistryAction::FenceWorker { worker, claims, because, epoch: _ } => {
+            RegistryAction::FenceWorker { worker, claims, epoch: _, because: _ } => {
                 self.release(claims, registry, carried);
-                self.expired(worker, claims, &because, registry, carried);
+                self.expired(worker, claims, registry, carried);
             }
-            RegistryAction::RemoveWorker { worker, epoch, claims, because } => {
-                self.remove(worker, epoch, (claims, because), registry, carried);
+            RegistryAction::RemoveWorker { worker, epoch, claims, because: _ } => {
+                self.remove(worker, epoch, claims, registry, carried);
             }
             RegistryAction::RecordClaim { target, claim } => self.write_claim(target, claim, registry, carried),
             RegistryAction::RemoveTarget { target } => {
@@ -91,18 +91,15 @@ impl Registrar {
         }
     }
 
-    /// Removes a row. One of the dead that are too many holds nothing, and needs no reason.
     fn remove(
         &mut self,
         worker: WorkerId,
         epoch: Epoch,
-        (claims, because): (ClaimList, Option<Reason>),
+        claims: ClaimList,
         registry: &Registry,
         carried: &mut Carried,
     ) {
-        if let Some(because) = because {
-            self.expired(worker, claims, &because, registry, carried);
-        }
+        self.expired(worker, claims, registry, carried);
         self.release(claims, registry, carried);
         let name = self.workers.name(worker.0).map(ToString::to_string);
         carried.writes.extend(name.map(|name| RegistryWrite::RemoveWorker { name, epoch: epoch.0 }));
@@ -209,20 +206,11 @@ impl Registrar {
     }
 
     /// Tells the journal of every claim that its holder lost.
-    fn expired(
-        &self,
-        worker: WorkerId,
-        claims: ClaimList,
-        because: &Reason,
-        registry: &Registry,
-        carried: &mut Carried,
-    ) {
+    fn expired(&self, worker: WorkerId, claims: ClaimList, registry: &Registry, carried: &mut Carried) {
         let Some(subject) = self.workers.name(worker.0) else { return };
-        let silence = match *because {
-            Reason::LeaseRanOut { silence, .. } => silence,
-            Reason::NoFirstBeat { waited, .. } => waited,
-            _ => Duration::ZERO,
-        };
+        // Whoever was fenced off had not been silent for too long.
+        let dead = registry.worker(worker).filter(|view| view.standing.is_dead());
+        let silence = dead.map_or(Duration::ZERO, |view| view.silence);
         for claim in registry.released(claims) {
             let Some(target) = self.targets.name(claim.target.0) else { continue };
             let AfterRelease::Unassigned { pickups } = claim.after else { continue };
