@@ -128,7 +128,8 @@ impl<S: Store> WorkerRegistry for StoredRegistry<S> {
     fn ask(&mut self, question: Question, reading: Reading) -> Result<Reply, StoreError> {
         self.ticket += 1;
         let ticket = self.ticket;
-        let mut output = written(self.driver.step(vec![Fact::Asked { ticket, question: Box::new(question) }], reading))?;
+        let mut output =
+            written(self.driver.step(vec![Fact::Asked { ticket, question: Box::new(question) }], reading))?;
         for order in std::mem::take(&mut output.orders) {
             if let Order::CheckGroupLock { ticket, group } = order {
                 let seen = Fact::GroupLockSeen { ticket, group, is_held: true };
