@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use latido::settings::parse_limit;
-use latido_protocol::{Limit, Span, SubjectName};
+use latido::settings::{parse_count_limit, parse_limit};
+use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
 mod beat;
 mod registry;
@@ -97,11 +97,19 @@ pub(crate) enum Command {
     Stop(StopArgs),
     /// Run a job again from its last checkpoint, although it ended, is held or is stuck
     Resume(ResumeArgs),
+    /// Suspend the judging of a subject, for a time or until `latido unpause`
+    ///
+    /// What it tells is taken in meanwhile; its verdict stands, no alert comes of it, and the time does not count.
+    Pause(PauseArgs),
+    /// Judge a paused subject again
+    Unpause(UnpauseArgs),
     /// Remove an ended job and its records, and free its name
     Remove(RemoveArgs),
-    /// Send one heartbeat
+    /// Send one heartbeat, or the signal of a check
     ///
-    /// Inside an attempt the subject is known from the environment. Ends with 2 for wrong arguments, else with 0, also
+    /// A check is told of each run: `latido beat CHECK` when it succeeded, --fail or --exit-status when it may not have,
+    /// --start when it begins. A job that says --fail is failing until it sends --start or another state. Inside an
+    /// attempt the subject is known from the environment. Ends with 2 for wrong arguments, else with 0, also
     /// when the beat could not be delivered (a warning on stderr): a beat never fails the job. With --answer it ends
     /// with 0 go-on, 10 drain, 11 stop, 12 superseded, or 3 when nobody could answer.
     Beat(BeatArgs),
@@ -188,6 +196,15 @@ pub(crate) struct RunArgs {
     /// End an attempt after this time, or `none`
     #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
     pub(crate) run_for: Option<Limit>,
+    /// Call it hung when so many beats in a row say nothing new of its progress, or `none`
+    #[arg(long, value_name = "N", value_parser = parse_count_limit)]
+    pub(crate) looping_after: Option<CountLimit>,
+    /// End an attempt that has no output by then, or `none`
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
+    pub(crate) first_output_within: Option<Limit>,
+    /// Count against these slots of the config, and wait in line where one is full; an agent starts it
+    #[arg(long, value_name = "SLOT,SLOT", value_delimiter = ',')]
+    pub(crate) slots: Vec<String>,
     /// Make at most N attempts, the first one counted
     #[arg(long, value_name = "N", value_parser = attempts_max)]
     pub(crate) max_attempts: Option<NonZeroU32>,
@@ -284,6 +301,25 @@ pub(crate) struct ResumeArgs {
     /// The job to resume
     #[arg(value_name = "JOB")]
     pub(crate) job: SubjectName,
+}
+
+/// `latido pause`.
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    /// What is not to be judged
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subject: SubjectName,
+    /// Judge it again after this time, or `none` [default: none]
+    #[arg(long = "for", value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
+    pub(crate) pause_for: Option<Limit>,
+}
+
+/// `latido unpause`.
+#[derive(Debug, Args)]
+pub(crate) struct UnpauseArgs {
+    /// What is to be judged again
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subject: SubjectName,
 }
 
 /// `latido remove`.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use latido::jobs::client::{self, ATTEMPT_WITHIN, AskError};
 use latido::jobs::clock::Deadline;
 use latido::jobs::inspect::{self, AttemptState};
+use latido::jobs::records;
 use latido_protocol::attempt::{Advice, Answer, Beat, Request};
 use latido_protocol::control;
 use latido_protocol::layout::StateDir;
@@ -16,23 +17,28 @@ use latido_protocol::{Progress, SubjectName};
 use crate::args::BeatArgs;
 use crate::context::Context;
 use crate::failure::{Failure, chain};
-use crate::{print, subject};
+use crate::{print, signal, subject};
 
 /// A beat that is lost once is sent again; a job must not hang on it.
-const WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const WITHIN: Duration = Duration::from_secs(2);
 /// The first pause between two tries, doubled each time.
-const BACKOFF_FIRST: Duration = Duration::from_millis(20);
+pub(crate) const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 /// No pause is longer.
-const BACKOFF_LONGEST: Duration = Duration::from_millis(500);
+pub(crate) const BACKOFF_LONGEST: Duration = Duration::from_millis(500);
 /// Nobody could answer.
 const UNANSWERED: u8 = 3;
 
 /// Carries the command out.
 pub(crate) fn run(args: &BeatArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let beat = beat(args)?;
-    if let Some(told) = worker(args, &context.state).and_then(|worker| beat_of(worker, args, context)) {
+    let is_signal = args.start || args.fail || args.exit_status.is_some() || args.run_id.is_some();
+    let worker = worker(args, &context.state).filter(|_| !is_signal);
+    if let Some(told) = worker.and_then(|worker| beat_of(worker, args, context)) {
         return told;
     }
+    if let Some(check) = check(args, &context.state) {
+        return signal::run(args, check, context);
+    }
+    let beat = beat(args)?;
     let target = match target(args, &context.state) {
         Ok(target) => target,
         Err(Untold::Usage(failure)) => return Err(failure),
@@ -47,6 +53,13 @@ pub(crate) fn run(args: &BeatArgs, context: &Context) -> Result<ExitCode, Failur
     }
 }
 
+/// The subject, where it is no job: only the agent knows whether it is a check.
+fn check<'a>(args: &'a BeatArgs, state: &StateDir) -> Option<&'a SubjectName> {
+    let subject = args.subject.as_ref()?;
+    let is_own = variable("LATIDO_JOB").as_deref() == Some(subject.as_str());
+    (!is_own && !records::exists(&state.job(subject))).then_some(subject)
+}
+
 fn beat(args: &BeatArgs) -> Result<Beat, Failure> {
     let progress = Progress {
         fraction: args.progress,
@@ -58,7 +71,7 @@ fn beat(args: &BeatArgs) -> Result<Beat, Failure> {
     progress.check().map_err(|error| {
         Failure::usage("cannot send this beat", chain(&error), "shorten it: a checkpoint is a line, not a document")
     })?;
-    Ok(Beat { progress, state: args.state.clone(), errors: args.errors, ..Beat::default() })
+    Ok(Beat { progress, state: signal::state(args)?, errors: args.errors, ..Beat::default() })
 }
 
 /// The name that is no job's: a worker's, which only the agent knows.
@@ -167,7 +180,7 @@ pub(crate) fn ask(socket: &std::path::Path, request: &Request) -> Result<Answer,
 }
 
 /// A beat never fails the job.
-fn undelivered(args: &BeatArgs, why: &str) -> ExitCode {
+pub(crate) fn undelivered(args: &BeatArgs, why: &str) -> ExitCode {
     print::warn(&format!("the beat was not delivered: {why}"));
     if args.answer { ExitCode::from(UNANSWERED) } else { ExitCode::SUCCESS }
 }

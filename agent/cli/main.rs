@@ -25,12 +25,14 @@ mod logs;
 mod man;
 mod orphans;
 mod outcome;
+mod pause;
 mod print;
 mod registry;
 mod release;
 mod remove;
 mod resume;
 mod run;
+mod signal;
 mod status;
 mod stop;
 mod subject;
@@ -74,6 +76,8 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Logs(args) => logs::run(args, &load()?),
         Command::Stop(args) => stop::run(args, &load()?),
         Command::Resume(args) => resume::run(args, &load()?),
+        Command::Pause(args) => pause::pause(args, &load()?),
+        Command::Unpause(args) => pause::unpause(args, &load()?),
         Command::Remove(args) => remove::run(args, &load()?),
         Command::Beat(args) => beat::run(args, &Context::load_or_default(&cli.global)?),
         Command::Fence(args) => fence::run(args, &Context::load_or_default(&cli.global)?),

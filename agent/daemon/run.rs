@@ -18,6 +18,7 @@ use crate::plugins::Registry;
 use crate::settings::Settings;
 use crate::sources::control::{About, Control};
 use crate::sources::jobs::Jobs;
+use crate::sources::watched;
 
 /// Why the agent ended otherwise than by order.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +81,7 @@ pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentE
     let mut driver = Driver::new(store, settings.agent.history_every.0)
         .map_err(|source| AgentError::ReadStore { path: state.database(), source })?;
     driver.set_groups(settings.groups.clone());
+    driver.configure(&settings.agent_limits());
     let identity = latido_process::identity::own()
         .map_err(|error| AgentError::System { what: "its own identity", source: io::Error::other(error) })?;
     let about = Arc::new(About { identity, started_at: clock::wall(), journal });
@@ -135,6 +137,7 @@ async fn live(
         let _ended = driver.tell(Fact::Noted { what: "store-set-aside".to_owned(), detail }).await;
     }
     recover(&settings, &jobs).await;
+    let watching = watched::look(&settings, &driver).await;
     tracing::info!(version, "the agent watches");
 
     if once {
@@ -149,6 +152,7 @@ async fn live(
         looking.abort();
         trimming.abort();
     }
+    drop(watching);
     serving.abort();
     acting.abort();
     plugins.stop().await;
@@ -180,6 +184,7 @@ async fn acting_is_idle(driver: &DriverHandle) {
 /// Jobs of the config are made, then every folder is looked at: what ended, died or was orphaned while nobody watched
 /// is judged like everything else.
 async fn recover(settings: &Settings, jobs: &Jobs) {
+    watched::define(settings, jobs.driver()).await;
     let state = jobs.state().clone();
     let configured = crate::configured::jobs(settings);
     let made = tokio::task::spawn_blocking(move || crate::configured::make_absent(&state, configured)).await;

@@ -44,3 +44,21 @@ fn a_stale_job_is_ended_and_resumed_where_its_policy_says_so() {
     assert!(world.end("a", 1).outcome.detail.len() > 3);
     assert!(world.living("a", 1).is_empty());
 }
+
+/// Field case C004: a job is killed while its agent sleeps; its ending is recorded once, with the right outcome.
+#[test]
+fn c004_a_job_that_dies_while_its_agent_is_stopped_is_recorded_once() {
+    let world = World::new();
+    let agent = Agent::start(&world, BARE);
+    world.detach("a", &["--resume-on", "failed"], "exec sleep 1000");
+    wait_until("alive", || world.verdicts("a").contains(&"alive".to_owned()));
+    agent.signal("STOP");
+    world.kill(world.start("a", 1).process.unwrap().pid, "KILL");
+    let end = world.end("a", 1);
+    agent.signal("CONT");
+    wait_until("its ending", || world.count("attempt-ended", "a") > 0);
+    assert_eq!((end.outcome.class, end.outcome.signal), (latido_protocol::Class::Lost, Some(9)));
+    agent.end();
+    let _agent = Agent::start(&world, BARE);
+    assert_eq!((world.count("attempt-ended", "a"), world.count("lease-expired", "a")), (1, 1));
+}

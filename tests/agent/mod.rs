@@ -7,6 +7,8 @@ mod place;
 mod plugins;
 mod sinks;
 mod store;
+mod waits;
+mod watched;
 
 /// Quick resumes, for jobs that a test kills.
 const QUICK: &[&str] = &["--backoff", "0s..0s", "--max-attempts", "20"];

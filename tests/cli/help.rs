@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 33] = [
     "run",
     "wait",
     "status",
@@ -13,6 +13,8 @@ const COMMANDS: [&str; 31] = [
     "logs",
     "stop",
     "resume",
+    "pause",
+    "unpause",
     "remove",
     "beat",
     "fence",

@@ -96,6 +96,8 @@ fn wrong_use_ends_with_2_and_says_what_was_meant() {
         &["status", "nobody"],
         &["stop", "nobody"],
         &["resume", "nobody"],
+        &["pause", "nobody"],
+        &["unpause", "nobody"],
         &["remove", "nobody"],
         &["logs", "nobody"],
         &["wait", "nobody"],

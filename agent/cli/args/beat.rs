@@ -36,6 +36,18 @@ pub(crate) struct BeatArgs {
     /// The epoch that a worker's registration printed; without it the name is trusted
     #[arg(long, value_name = "N")]
     pub(crate) epoch: Option<u64>,
+    /// A run begins
+    #[arg(long, conflicts_with_all = ["fail", "exit_status"])]
+    pub(crate) start: bool,
+    /// The run failed
+    #[arg(long, conflicts_with = "exit_status")]
+    pub(crate) fail: bool,
+    /// The run ended with this exit status; 0 is success
+    #[arg(long, value_name = "N")]
+    pub(crate) exit_status: Option<u8>,
+    /// Which run of a check this is about, where runs overlap; any text, the same for start and end
+    #[arg(long, value_name = "ID")]
+    pub(crate) run_id: Option<String>,
     /// Print what the work should do (go-on, drain, stop, superseded) and end with 0, 10, 11, 12, or 3
     #[arg(long)]
     pub(crate) answer: bool,

@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod make;
 pub mod orphans;
 pub mod output;
+pub mod pause;
 mod prepared;
 pub mod records;
 pub mod recover;

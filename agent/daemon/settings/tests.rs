@@ -183,6 +183,65 @@ fn no_plugin_at_all_can_be_asked_for() {
     assert_eq!(parse(&settings.to_toml().unwrap()).unwrap(), settings);
 }
 
+#[test]
+fn checks_and_processes_are_read_and_shown_as_the_same() {
+    let text = r#"
+        [check.backup]
+        cron = "0 3 * * *"
+        zone = "America/Santiago"
+        grace = "30m"
+        run_for = "2h"
+        [check.queue]
+        every = "1h"
+        [process.legacy]
+        pid_file = "run/legacy.pid"
+        [process.proxy]
+        name = "haproxy"
+        start_within = "5m"
+    "#;
+    let settings = parse(text).unwrap();
+    assert_eq!(parse(&settings.to_toml().unwrap()).unwrap(), settings);
+    let backup = &settings.checks[&"backup".parse().unwrap()];
+    assert_eq!(backup.run_for, "2h".parse().unwrap());
+    assert!(matches!(&backup.timing, ConfiguredTiming::Cron { schedule, .. }
+        if schedule.definition() == "0 3 * * * America/Santiago"));
+    let legacy = &settings.processes[&"legacy".parse().unwrap()];
+    assert_eq!(legacy.named_by, NamedBy::PidFile("/etc/run/legacy.pid".into()));
+}
+
+#[test]
+fn what_is_wrong_with_a_check_is_told_with_its_place_and_what_was_meant() {
+    for (text, told) in [
+        (
+            "[check.a]\ncron = \"0 25 * * *\"\n",
+            ":2:1: `check.a.cron`: \"0 25 * * *\" is no pattern: `25` at character 3 is no hour, which is 0 to 23",
+        ),
+        ("[check.a]\ncron = \"0 0 30 2 *\"\n", "no day within four years matches it"),
+        (
+            "[check.a]\ncron = \"0 3 * * *\"\nzone = \"Europe/Berln\"\n",
+            ":3:1: `check.a.zone`: there is no time zone `Europe/Berln`; did you mean `Europe/Berlin`?",
+        ),
+        ("[check.a]\nevery = \"1h\"\ncron = \"@daily\"\n", ":3:1: `check.a.cron`: it has `every` as well"),
+        ("[check.a]\nevery = \"1h\"\nzone = \"UTC\"\n", ":3:1: `check.a.zone`"),
+        ("[check.a]\ngrace = \"1h\"\n", ":1:8: `check.a`: it does not say when it is expected"),
+        ("[check.a]\nevery = \"1h\"\ngrase = \"1m\"\n", ":3:1: `check.a.grase`: no such key; did you mean `grace`?"),
+        ("[check.a]\nevery = \"0s\"\n", ":2:1: `check.a.every`"),
+        ("[process.a]\nstart_within = \"1m\"\n", ":1:10: `process.a`: nothing names the process"),
+        ("[process.a]\npid = 7\nname = \"x\"\n", ":1:10: `process.a`: more than one key names the process"),
+        ("[check.a]\nevery = \"1h\"\n[process.a]\npid = 7\n", ":3:10: `process.a`: another subject has this name"),
+    ] {
+        assert!(causes(text).contains(told), "{text}\n{}\n{told}", causes(text));
+    }
+}
+
+/// Field case C017 (healthchecks/healthchecks#196): a daily time was refused because the clock was to be set soon.
+#[test]
+fn c017_a_daily_time_in_a_clock_change_is_accepted() {
+    for zone in ["Europe/Berlin", "America/Santiago", "Australia/Lord_Howe"] {
+        parse(&format!("[check.a]\ncron = \"30 2 * * *\"\nzone = \"{zone}\"\n")).unwrap();
+    }
+}
+
 /// The shipped reference, as it is compiled in.
 const SHIPPED: &str = include_str!("../../../config/latido.toml");
 

@@ -15,6 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::jobs::Jobs;
+use super::watched;
 use crate::clock;
 use crate::driver_thread::DriverHandle;
 use crate::plugins::Registry;
@@ -123,6 +124,11 @@ impl Control {
                 Ok(status) => Answer::Workers { status: Box::new(status) },
                 Err(error) => Answer::Error { message: error.to_string() },
             },
+            Request::Signal { subject, signal, run_id, state } => {
+                done(watched::signal(&self.driver, subject, signal, run_id, state).await)
+            }
+            Request::Pause { subject, length } => done(watched::pause(&self.driver, subject, length).await),
+            Request::Unpause { subject } => done(watched::unpause(&self.driver, subject).await),
             Request::Events { after, follow } => return self.events(after, follow, write).await,
         };
         send(write, &answer).await
@@ -182,6 +188,13 @@ impl Control {
 
 /// The client is gone, or does not read.
 struct Gone;
+
+fn done(result: Result<(), String>) -> Answer {
+    match result {
+        Ok(()) => Answer::Done,
+        Err(message) => Answer::Error { message },
+    }
+}
 
 fn is_same_user(stream: &UnixStream) -> bool {
     let own = rustix::process::geteuid().as_raw();

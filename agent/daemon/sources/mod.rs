@@ -3,3 +3,5 @@
 pub(crate) mod attempt;
 pub(crate) mod control;
 pub(crate) mod jobs;
+mod processes;
+pub(crate) mod watched;

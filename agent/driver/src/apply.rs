@@ -5,6 +5,7 @@ use std::time::Duration;
 use latido_policy::{self as policy, Event, Moment, SubjectId};
 use latido_protocol::files::{End, Start, Status, Wanted};
 use latido_protocol::journal::Body;
+use latido_protocol::status::SubjectKind;
 use latido_protocol::{Class, Span, SubjectName, WallTime};
 use latido_store::Store;
 
@@ -66,6 +67,7 @@ impl<S: Store> Driver<S> {
                     self.policy.handle_event(Event::Registry(event), now);
                 }
             }
+            Fact::Watched(fact) => self.apply_watched(*fact, now, wall),
             Fact::Noted { what, detail } => {
                 self.pending.entries.push(record::entry(wall, &record::noted(&what, detail)));
             }
@@ -88,6 +90,10 @@ impl<S: Store> Driver<S> {
     fn job_found(&mut self, found: FoundJob, now: Moment, wall: WallTime) {
         let name = found.job.name.clone();
         if let Some(id) = self.book.id(&name) {
+            if self.book.watched(id).is_some() {
+                tracing::warn!(job = %name, "the config gives the name of this job to another subject; it is not judged");
+                return;
+            }
             let same = self.book.latest(id).is_some_and(|latest| latest.job.created_at == found.job.created_at);
             if same {
                 self.job_found_again(&name, found, now, wall);
@@ -96,7 +102,7 @@ impl<S: Store> Driver<S> {
             // Removed and made anew while nobody looked.
             self.job_removed(&name, now, wall);
         }
-        let stored = self.stored.remove(&name);
+        let stored = self.stored.remove(&name).filter(|stored| stored.kind == translate::kind(SubjectKind::Job));
         let mut latest = Latest::new(found.job.clone(), found.wanted.clone());
         let mut pickups = found.pickups;
         let recorded = stored.as_ref().and_then(|stored| stored.recorded);
@@ -116,6 +122,7 @@ impl<S: Store> Driver<S> {
                 FoundState::Ended(end) => policy::FoundState::Ended(translate::ending(end)),
             },
         });
+        let (history, ended_ago) = past(&found, wall);
         if let Some(found) = found.attempt {
             self.keep_start(id, found.start, wall);
             if let Some(status) = found.status {
@@ -125,14 +132,17 @@ impl<S: Store> Driver<S> {
                 self.keep_end(id, *end, Lost { pickups, silence: None }, wall);
             }
         }
+        let slots = self.slots.set(&found.job.settings.slots);
         let event = Event::JobAdded {
             subject: id,
-            settings: translate::settings(&found.job.settings, translate::fingerprint(&found.job.name).0),
+            settings: translate::settings(&found.job.settings, slots, translate::fingerprint(&found.job.name).0),
             found: policy::Found {
                 want: translate::want(&found.wanted, wall),
                 epoch: policy::Epoch(found.epoch),
                 pickups,
+                history,
                 attempt,
+                ended_ago,
                 recorded,
             },
         };
@@ -188,12 +198,12 @@ impl<S: Store> Driver<S> {
     }
 
     fn job_removed(&mut self, name: &SubjectName, now: Moment, wall: WallTime) {
-        if let Some(id) = self.book.remove(name) {
+        if let Some(id) = self.book.remove_job(name) {
             self.policy.handle_event(Event::JobRemoved { subject: id }, now);
             self.alerts.forget(name, wall, &mut self.pending);
             self.pending.subjects.retain(|row| row.name != name.as_str());
             self.pending.removed.push(record::text(name));
-            self.pending.entries.push(record::entry(wall, &record::removed(name)));
+            self.pending.entries.push(record::entry(wall, &record::removed("job", name)));
         }
     }
 
@@ -315,6 +325,19 @@ struct Lost {
     pickups: u32,
     /// listening time without a beat; `None` where nobody listened
     silence: Option<Duration>,
+}
+
+/// What the files tell of the attempts before the latest, and how long ago that one ended.
+fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
+    let mut history = translate::history(found.earlier.iter().map(|(start, end)| (start, end)));
+    let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
+    translate::begin(&mut history, &latest.start);
+    match &latest.state {
+        FoundState::Ended(end) => {
+            (history, Duration::from_millis(wall.as_millis().saturating_sub(end.ended_at.as_millis())))
+        }
+        FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => (history, Duration::ZERO),
+    }
 }
 
 /// Stands for a supervisor that is not recorded yet; no process has this identity.

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use latido_policy::{Moment, SubjectId};
 use latido_protocol::SubjectName;
 use latido_protocol::files::{End, JobFile, Start, Status, Wanted};
+use latido_protocol::status::SubjectKind;
 
 use crate::fact::AttemptName;
+use crate::watched::{OfKind, Watched};
 
 /// The latest of one job.
 #[derive(Clone, Debug)]
@@ -60,6 +62,7 @@ impl Latest {
 pub(crate) struct Book {
     ids: BTreeMap<SubjectName, SubjectId>,
     latest: BTreeMap<SubjectId, Latest>,
+    watched: BTreeMap<SubjectId, Watched>,
     next: u32,
 }
 
@@ -69,17 +72,55 @@ impl Book {
     }
 
     pub(crate) fn add(&mut self, latest: Latest) -> SubjectId {
-        let id = SubjectId(self.next);
-        self.next += 1;
-        self.ids.insert(latest.job.name.clone(), id);
+        let id = self.new_id(latest.job.name.clone());
         self.latest.insert(id, latest);
         id
     }
 
-    pub(crate) fn remove(&mut self, name: &SubjectName) -> Option<SubjectId> {
-        let id = self.ids.remove(name)?;
-        self.latest.remove(&id);
-        Some(id)
+    pub(crate) fn add_watched(&mut self, watched: Watched) -> SubjectId {
+        let id = self.new_id(watched.name.clone());
+        self.watched.insert(id, watched);
+        id
+    }
+
+    fn new_id(&mut self, name: SubjectName) -> SubjectId {
+        let id = SubjectId(self.next);
+        self.next += 1;
+        self.ids.insert(name, id);
+        id
+    }
+
+    pub(crate) fn remove_job(&mut self, name: &SubjectName) -> Option<SubjectId> {
+        let id = self.id(name)?;
+        self.latest.remove(&id)?;
+        self.ids.remove(name)
+    }
+
+    pub(crate) fn name(&self, id: SubjectId) -> Option<&SubjectName> {
+        let job = self.latest.get(&id).map(|latest| &latest.job.name);
+        job.or_else(|| self.watched.get(&id).map(|watched| &watched.name))
+    }
+
+    pub(crate) fn kind(&self, id: SubjectId) -> SubjectKind {
+        self.watched.get(&id).map_or(SubjectKind::Job, Watched::kind)
+    }
+
+    pub(crate) fn watched(&self, id: SubjectId) -> Option<&Watched> {
+        self.watched.get(&id)
+    }
+
+    pub(crate) fn watched_mut(&mut self, id: SubjectId) -> Option<&mut Watched> {
+        self.watched.get_mut(&id)
+    }
+
+    /// What is only watched, in the order of ids.
+    pub(crate) fn all_watched(&self) -> impl Iterator<Item = (SubjectId, &Watched)> {
+        self.watched.iter().map(|(id, watched)| (*id, watched))
+    }
+
+    pub(crate) fn checks(&self) -> Vec<SubjectId> {
+        let checks = self.all_watched().filter(|(_, watched)| matches!(watched.of_kind, OfKind::Check(_)));
+        checks.map(|(id, _)| id).collect()
     }
 
     pub(crate) fn latest(&self, id: SubjectId) -> Option<&Latest> {
@@ -90,7 +131,7 @@ impl Book {
         self.latest.get_mut(&id)
     }
 
-    /// By name, so that documents come in one order.
+    /// The jobs by name, so that documents come in one order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&SubjectName, SubjectId, &Latest)> {
         self.ids.iter().filter_map(|(name, id)| self.latest.get(id).map(|latest| (name, *id, latest)))
     }

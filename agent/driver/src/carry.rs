@@ -1,8 +1,7 @@
 //! The policy's actions become rows, entries and orders with names. No choice is left here.
 
-use latido_policy::{Action, Attempt, Moment, Reason, SubjectId};
+use latido_policy::{Action, Attempt, CheckAction, Moment, ProcessAction, Reason, SubjectId};
 use latido_protocol::journal::Body;
-use latido_protocol::status::SubjectKind;
 use latido_protocol::{SubjectName, WallTime};
 use latido_store::{Store, SubjectRow};
 
@@ -18,7 +17,7 @@ impl<S: Store> Driver<S> {
                 let Some(name) = self.name(subject) else { return };
                 let body = Body::Transition {
                     subject: name,
-                    kind: SubjectKind::Job,
+                    kind: self.book.kind(subject),
                     attempt: attempt.number.0,
                     epoch: attempt.epoch.0,
                     previous: translate::verdict(previous),
@@ -39,6 +38,9 @@ impl<S: Store> Driver<S> {
                 self.write(subject, &body, wall);
             }
             Action::RecordLost { subject, attempt, pickups: _, because } => {
+                if let Some((attempt, holder)) = self.holder(subject, attempt) {
+                    self.sweep.note_lost(attempt, holder, &because);
+                }
                 self.order(subject, attempt, |attempt| Order::RecordLost { attempt, because: because.to_string() });
             }
             Action::EndOrphan { subject, attempt, grace, because } => {
@@ -48,10 +50,14 @@ impl<S: Store> Driver<S> {
                     because: because.to_string(),
                 });
             }
-            Action::EndAttempt { subject, attempt, supervisor: _, grace, because } => {
+            Action::EndAttempt { subject, attempt, supervisor: _, grace, beats, because } => {
+                if let Some((attempt, holder)) = self.holder(subject, attempt) {
+                    self.sweep.note_ended(attempt, holder, &because);
+                }
                 self.order(subject, attempt, |attempt| Order::EndAttempt {
                     attempt,
                     grace,
+                    beats,
                     reason: translate::stop_reason(&because),
                     because: because.to_string(),
                 });
@@ -72,15 +78,32 @@ impl<S: Store> Driver<S> {
                 let command = self.book.latest_mut(subject).and_then(|latest| latest.command.take());
                 self.order(subject, attempt, |attempt| Order::Launch {
                     attempt,
+                    by_hand: because == Reason::ResumedByHand,
                     because: because.to_string(),
                     command,
                 });
+            }
+            Action::Check(CheckAction::RecordUnended { subject, run: _, open_for }) => {
+                let Some(name) = self.name(subject) else { return };
+                let detail = format!("check {name}: a run of {:.0} s never told its end", open_for.as_secs_f64());
+                self.pending.entries.push(record::entry(wall, &record::noted("run-unended", detail)));
+            }
+            Action::Process(ProcessAction::RecordReplaced { subject, previous, current }) => {
+                let Some(name) = self.name(subject) else { return };
+                let detail = format!("process {name}: pid {} took the place of pid {}", current.pid, previous.pid);
+                self.pending.entries.push(record::entry(wall, &record::noted("process-replaced", detail)));
+                self.touch(subject);
             }
             Action::RecordGap { length } => {
                 let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());
                 self.pending.entries.push(record::entry(wall, &record::noted("gap", detail)));
             }
             Action::Registry(action) => self.registrar.carry(action, self.policy.registry(), &mut self.carried),
+            Action::RecordBlackout { change } => {
+                let (what, detail) = record::blackout(change);
+                tracing::warn!(what, "{detail}");
+                self.pending.entries.push(record::entry(wall, &record::noted(what, detail)));
+            }
         }
     }
 
@@ -96,8 +119,16 @@ impl<S: Store> Driver<S> {
         self.orders.extend(locks.into_iter().map(|(ticket, group)| Order::CheckGroupLock { ticket, group }));
     }
 
+    /// The attempt by its name, and who holds it.
+    fn holder(&self, subject: SubjectId, attempt: Attempt) -> Option<(AttemptName, Option<String>)> {
+        let latest = self.book.latest(subject)?;
+        let name = AttemptName { job: latest.job.name.clone(), number: attempt.number.0, epoch: attempt.epoch.0 };
+        let start = latest.start.as_ref().filter(|start| start.epoch == attempt.epoch.0);
+        Some((name, start.and_then(record::holder)))
+    }
+
     fn name(&self, subject: SubjectId) -> Option<SubjectName> {
-        self.book.latest(subject).map(|latest| latest.job.name.clone())
+        self.book.name(subject).cloned()
     }
 
     fn order(&mut self, subject: SubjectId, attempt: Attempt, order: impl FnOnce(AttemptName) -> Order) {
@@ -119,9 +150,19 @@ impl<S: Store> Driver<S> {
 
     /// Puts the subject's row into what is written next; the newest row of a name wins.
     pub(crate) fn touch(&mut self, subject: SubjectId) {
-        let (Some(view), Some(latest)) = (self.policy.subject(subject), self.book.latest(subject)) else { return };
+        let row = match self.book.watched(subject) {
+            Some(watched) => self.watched_row(subject, watched),
+            None => self.job_row(subject),
+        };
+        let Some(row) = row else { return };
+        self.pending.subjects.retain(|other| other.name != row.name);
+        self.pending.subjects.push(row);
+    }
+
+    fn job_row(&self, subject: SubjectId) -> Option<SubjectRow> {
+        let (view, latest) = (self.policy.subject(subject)?, self.book.latest(subject)?);
         let state = RowState { journaled_start: latest.journaled_start, journaled_end: latest.journaled_end };
-        let row = SubjectRow {
+        Some(SubjectRow {
             name: record::text(&latest.job.name),
             kind: "job".to_owned(),
             verdict: translate::verdict(view.verdict).to_string(),
@@ -135,8 +176,6 @@ impl<S: Store> Driver<S> {
             sequence: latest.status.as_ref().map_or(0, |status| status.sequence),
             state: serde_json::to_string(&state).unwrap_or_default(),
             deadline_ms: None,
-        };
-        self.pending.subjects.retain(|other| other.name != row.name);
-        self.pending.subjects.push(row);
+        })
     }
 }

@@ -13,15 +13,22 @@ impl<S: Store> Driver<S> {
     /// The status of all subjects, or of those named; unknown names are left out.
     pub fn subjects(&self, named: &[SubjectName]) -> Vec<SubjectStatus> {
         let now = self.listening.now();
+        let is_asked = |name: &SubjectName| named.is_empty() || named.contains(name);
+        let jobs =
+            self.book.iter().filter(|(name, _, _)| is_asked(name)).filter_map(|(_, id, latest)| {
+                self.policy.subject(id).map(|view| self.subject_status(&view, latest, now))
+            });
+        let watched = self
+            .book
+            .all_watched()
+            .filter(|(_, watched)| is_asked(&watched.name))
+            .filter_map(|(id, watched)| self.watched_status(id, watched, now));
         let at = self.moment_to_wall(now);
-        let is_named = |name: &SubjectName| named.is_empty() || named.contains(name);
-        let workers = self.workers().workers.into_iter().filter(|worker| is_named(&worker.name));
-        self.book
-            .iter()
-            .filter(|(name, _, _)| is_named(name))
-            .filter_map(|(_, id, latest)| self.policy.subject(id).map(|view| self.subject_status(&view, latest, now)))
-            .chain(workers.map(|worker| crate::registry::subject(worker, at)))
-            .collect()
+        let workers = self.workers().workers.into_iter().filter(|worker| is_asked(&worker.name));
+        let workers = workers.map(|worker| crate::registry::subject(worker, at));
+        let mut subjects: Vec<SubjectStatus> = jobs.chain(watched).chain(workers).collect();
+        subjects.sort_by(|one, other| one.name.cmp(&other.name));
+        subjects
     }
 
     /// All workers and targets, of one moment.
@@ -37,6 +44,15 @@ impl<S: Store> Driver<S> {
         let mut reason = view.because.to_string();
         if let (Some(end), latido_policy::Verdict::Ended) = (end, view.verdict) {
             reason.clone_from(&end.outcome.detail);
+        }
+        if let Some(words) = status.and_then(|status| status.excuse.as_ref()?.because.as_ref())
+            && matches!(view.because, latido_policy::Reason::Excused { .. })
+        {
+            reason = format!("{reason}: {words}");
+        }
+        if let Some(baseline) = view.baseline {
+            let since = Span(now.since(baseline));
+            reason = format!("{reason}; it counts since {since} ago, because the agent could not hear before");
         }
         SubjectStatus {
             name: latest.job.name.clone(),
@@ -59,12 +75,20 @@ impl<S: Store> Driver<S> {
             errors: status.map_or(0, |status| status.errors),
             outcome: end.map(|end| end.outcome.clone()),
             next: next(view, latest, now),
+            place: view.place,
+            slots: latest.job.settings.slots.clone(),
         }
     }
 }
 
 /// What comes next, with the last remark of a strategy, launch or look where the job waits for a person.
 fn next(view: &SubjectView, latest: &Latest, now: Moment) -> Option<Next> {
+    if let (Some(place), latido_policy::Phase::Queued) = (view.place, view.phase) {
+        let slots = &latest.job.settings.slots;
+        let of = if slots.is_empty() { String::new() } else { format!(" for {}", slots.join(", ")) };
+        let what = format!("its launch is ordered when it is its turn: place {place} in line{of}");
+        return Some(Next { what, in_s: view.next.map(|(_, at)| Span(at.since(now))) });
+    }
     if let Some((step, at)) = view.next {
         return Some(Next { what: step.to_string(), in_s: Some(Span(at.since(now))) });
     }

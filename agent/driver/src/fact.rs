@@ -119,6 +119,8 @@ pub enum Fact {
         /// whether somebody holds it, who can only be the asker
         is_held: bool,
     },
+    /// Something about a subject that is only watched.
+    Watched(Box<crate::watch_fact::WatchFact>),
     /// The agent about itself, for the journal.
     Noted {
         /// `started`, `plugin-fault`, `sink-loss` …
@@ -192,6 +194,8 @@ pub enum Order {
         attempt: AttemptName,
         /// why, for `start.json`
         because: String,
+        /// a person asked for it
+        by_hand: bool,
         /// the strategy's command, where it differs from the job's
         command: Option<Vec<String>>,
     },
@@ -212,6 +216,8 @@ pub enum Order {
         attempt: AttemptName,
         /// between SIGTERM and SIGKILL
         grace: Duration,
+        /// own beats that had been heard: for want of beats it is ended only if none came since
+        beats: u64,
         /// decides the class of the ending
         reason: latido_protocol::attempt::StopReason,
         /// why, in words

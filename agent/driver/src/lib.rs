@@ -11,13 +11,20 @@
 mod alerts;
 mod apply;
 mod book;
+mod calendar;
 mod carry;
 mod document;
 mod fact;
+mod limits;
 mod listening;
+mod memory;
 mod record;
 pub mod registry;
+mod schedule;
+mod sweep;
 mod translate;
+mod watch_fact;
+mod watched;
 
 use std::time::Duration;
 
@@ -28,11 +35,17 @@ use latido_store::{Batch, Store, StoreError};
 
 pub use book::Latest;
 pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, Order};
+pub use limits::AgentLimits;
 pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
+pub use schedule::{Schedule, ScheduleError};
+pub use sweep::{Reaped, Sweep};
 pub use translate::{class, heard, lease, settings, verdict};
+pub use watch_fact::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
 
 use alerts::Alerts;
 use book::Book;
+use calendar::Calendar;
+use limits::SlotBook;
 use record::RowState;
 use registry::{Carried, Registrar};
 
@@ -52,6 +65,8 @@ pub struct Output {
     pub changed: Vec<SubjectName>,
     /// the journal's newest entry; grows when sinks have something to read
     pub last_sequence: u64,
+    /// what the step gave up: one report, with counts and who
+    pub sweep: Sweep,
     /// how long until the driver wants to be called again, with or without facts
     pub wake_in: Duration,
     /// why the store did not take the records, where it did not: orders wait
@@ -64,7 +79,12 @@ pub struct Driver<S> {
     store: S,
     book: Book,
     alerts: Alerts,
+    slots: SlotBook,
+    sweep: Sweep,
     listening: Listening,
+    calendar: Calendar,
+    /// when the listening time of checks was last written down
+    checks_saved_at: Option<Moment>,
     history_every: Duration,
     pending: Batch,
     orders: Vec<Order>,
@@ -78,6 +98,9 @@ pub struct Driver<S> {
 
 /// What the store remembered of a subject from before the agent's start.
 struct StoredRow {
+    kind: String,
+    /// the rest, as its kind keeps it
+    text: String,
     state: RowState,
     pickups: u32,
     recorded: Option<latido_policy::Recorded>,
@@ -96,7 +119,7 @@ impl<S: Store> Driver<S> {
                 let name = row.name.parse().ok()?;
                 let state = serde_json::from_str(&row.state).unwrap_or_default();
                 let recorded = translate::recorded(&row.verdict, &row.phase);
-                Some((name, StoredRow { state, pickups: row.pickups, recorded }))
+                Some((name, StoredRow { kind: row.kind, text: row.state, state, pickups: row.pickups, recorded }))
             })
             .collect();
         let listening = Listening::default();
@@ -114,6 +137,10 @@ impl<S: Store> Driver<S> {
             registrar,
             carried: Carried::default(),
             replies: Vec::new(),
+            slots: SlotBook::default(),
+            sweep: Sweep::default(),
+            calendar: Calendar::default(),
+            checks_saved_at: None,
             history_every,
             pending: Batch::default(),
             orders: Vec::new(),
@@ -133,12 +160,19 @@ impl<S: Store> Driver<S> {
         for fact in facts {
             self.apply(fact, now, reading.wall);
         }
+        self.tell_calendar(now, reading.wall, gap);
         self.policy.handle_timeout(now);
         while let Some(action) = self.policy.poll_action() {
             self.carry(action, reading.wall);
         }
         self.carry_registry(now, reading.wall);
+        self.save_checks(now);
         let store_error = self.commit().err();
+        self.tell_store(store_error.is_some(), reading.wall);
+        let sweep = std::mem::take(&mut self.sweep);
+        if !sweep.is_empty() {
+            tracing::warn!(ended = sweep.ended.len(), lost = sweep.lost.len(), "sweep: {sweep}");
+        }
         let orders = if store_error.is_none() { std::mem::take(&mut self.orders) } else { Vec::new() };
         let replies = self.take_replies(store_error.is_none());
         let next =
@@ -148,6 +182,7 @@ impl<S: Store> Driver<S> {
             replies,
             changed: std::mem::take(&mut self.changed),
             last_sequence: self.last_sequence,
+            sweep,
             wake_in: self.listening.plan(next),
             store_error,
         }
@@ -168,6 +203,11 @@ impl<S: Store> Driver<S> {
         ready
     }
 
+    /// Says when the step before was done. A step that took long heard nothing meanwhile, however soon the next one comes.
+    pub fn rest(&mut self, reading: Reading) {
+        self.listening.rest(reading);
+    }
+
     /// The store, for what the policy has no part in: the sinks' cursors, the plugins' state, trimming.
     pub fn store(&mut self) -> &mut S {
         &mut self.store
@@ -180,11 +220,11 @@ impl<S: Store> Driver<S> {
 
     /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery.
     pub fn forget_absent(&mut self, wall: latido_protocol::WallTime) {
-        for name in std::mem::take(&mut self.stored).into_keys() {
+        for (name, stored) in std::mem::take(&mut self.stored) {
             if self.book.id(&name).is_none() {
                 self.alerts.forget(&name, wall, &mut self.pending);
                 self.pending.removed.push(record::text(&name));
-                self.pending.entries.push(record::entry(wall, &record::removed(&name)));
+                self.pending.entries.push(record::entry(wall, &record::removed(&stored.kind, &name)));
             }
         }
     }
@@ -194,7 +234,7 @@ impl<S: Store> Driver<S> {
         self.book.id(job).and_then(|id| self.book.latest(id))
     }
 
-    /// All subjects' names.
+    /// All jobs' names.
     pub fn names(&self) -> Vec<SubjectName> {
         self.book.iter().map(|(name, _, _)| name.clone()).collect()
     }
@@ -202,6 +242,15 @@ impl<S: Store> Driver<S> {
     /// Events that met a state in which they cannot happen, since the start. Not zero is a fault of latido.
     pub fn unexpected_count(&self) -> u64 {
         self.policy.unexpected_count()
+    }
+
+    /// Tells the policy whether the store took what was recorded. What follows is recorded with the next step.
+    fn tell_store(&mut self, failed: bool, wall: latido_protocol::WallTime) {
+        let event = if failed { Event::StoreFailed } else { Event::StoreRecovered };
+        self.policy.handle_event(event, self.listening.now());
+        while let Some(action) = self.policy.poll_action() {
+            self.carry(action, wall);
+        }
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {

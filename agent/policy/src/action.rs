@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use crate::{Attempt, Phase, ProcessId, Reason, RegistryAction, SubjectId, Verdict};
+use crate::{
+    Attempt, BlackoutChange, CheckAction, Phase, ProcessAction, ProcessId, Reason, RegistryAction, SubjectId, Verdict,
+};
 
 /// Something to do, so exact that no choice is left. Each may be carried out twice: it carries the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,8 @@ pub enum Action {
         supervisor: ProcessId,
         /// between SIGTERM and SIGKILL
         grace: Duration,
+        /// own beats that had been heard when this was decided: for want of beats it is ended only if none came since
+        beats: u64,
         /// why; decides the class of the ending
         because: Reason,
     },
@@ -85,6 +89,10 @@ pub enum Action {
         /// why
         because: Reason,
     },
+    /// Something about a check.
+    Check(CheckAction),
+    /// Something about a watched process.
+    Process(ProcessAction),
     /// Write into the journal that the agent could not hear.
     RecordGap {
         /// how long
@@ -92,4 +100,9 @@ pub enum Action {
     },
     /// Something about workers, groups or targets.
     Registry(RegistryAction),
+    /// Write into the journal that the agent doubts itself, or does no more, and raise or end the one alert about that.
+    RecordBlackout {
+        /// what changed
+        change: BlackoutChange,
+    },
 }

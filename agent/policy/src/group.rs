@@ -22,7 +22,7 @@ pub struct GroupSettings {
 
 /// Why nothing more can be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Limit {
+pub enum ClaimLimit {
     /// The group's claims have reached its capacity.
     Capacity(NonZeroU32),
     /// The worker holds as many as one may.
@@ -66,9 +66,9 @@ impl Group {
     }
 
     /// Answers why the group can take no more claims.
-    pub(crate) fn is_full(&self) -> Option<Limit> {
+    pub(crate) fn is_full(&self) -> Option<ClaimLimit> {
         let capacity = self.settings.capacity?;
-        (self.claims_count >= capacity.get()).then_some(Limit::Capacity(capacity))
+        (self.claims_count >= capacity.get()).then_some(ClaimLimit::Capacity(capacity))
     }
 
     /// Chooses the next worker with room, in turn.

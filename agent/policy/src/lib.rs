@@ -8,38 +8,71 @@ extern crate alloc;
 
 mod action;
 mod backoff;
+mod blackout;
+mod budget;
+mod check;
 mod claim;
 mod deadlines;
 mod event;
+mod found;
 mod group;
+mod history;
 mod job;
+mod limit;
 mod model;
 mod moment;
+mod novelty;
+mod pacing;
 mod policy;
+mod process;
+mod queue;
 mod reason;
 mod registry;
+mod run;
+mod settle;
+mod sighting;
+mod signal;
+mod slots;
 mod state;
 mod transitions;
 mod verdict;
 mod view;
+mod watched;
 mod wheel;
+mod words;
 mod worker;
 
 pub use action::Action;
+pub use blackout::{BlackoutCause, BlackoutChange, BlackoutSettings};
+pub use budget::{Budget, Counter, Spent};
 pub use claim::{AfterRelease, Claim, ReleasedClaim, Target, TargetId, TargetState};
-pub use event::{Ending, Event, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded};
-pub use group::{GroupId, GroupSettings, Limit};
+pub use event::{
+    Ending, Event, Excuse, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded,
+};
+pub use group::{ClaimLimit, GroupId, GroupSettings};
+pub use history::History;
+pub use limit::Limit;
 pub use model::{
     Attempt, AttemptNumber, BeatSource, Class, Epoch, Fingerprint, JobSettings, Lease, Orphans, Phase, ProcessId,
     ResumeOn, ResumePolicy, SubjectId, Verdict, Want,
 };
 pub use moment::Moment;
+pub use pacing::Pacing;
 pub use policy::Policy;
 pub use reason::{Reason, StopReason};
 pub use registry::{
     ClaimList, FoundWorker, GroupView, Refusal, Registry, RegistryAction, RegistryAnswer, RegistryEvent, Speaker,
     Sweep, Ticket, WORKERS_MAX, WorkerView,
 };
+pub use run::{OPEN_RUNS_MAX, OpenRun, Runs};
+pub use sighting::{
+    Absence, Exit, Naming, ProcessAction, ProcessEvent, ProcessFound, ProcessReason, ProcessSettings, Sighting,
+};
+pub use signal::{
+    CheckAction, CheckEvent, CheckFound, CheckMemory, CheckReason, CheckSchedule, CheckSettings, Expectation, LastRun,
+    Signal,
+};
+pub use slots::{SLOTS_MAX, SlotId, SlotSet};
 pub use verdict::{Existence, Facts, Judgement, judge, next_change};
 pub use view::{NextStep, SubjectView};
 pub use worker::{Advice, Death, Standing, WorkerId, WorkerLease, WorkerReport};

@@ -1,9 +1,8 @@
 //! Why something was decided, for logs, the journal and `latido why`.
 
-use core::fmt;
 use core::time::Duration;
 
-use crate::{AttemptNumber, Class, Epoch};
+use crate::{AttemptNumber, CheckReason, Class, Counter, Epoch, ProcessReason};
 
 /// Why. One variant for each cause, with the facts it came from; `Display` gives one line for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +67,25 @@ pub enum Reason {
         still: Duration,
         /// standstill that is allowed
         hung_after: Duration,
+        /// since its output, CPU time or I/O last grew; `None` where nobody measures it
+        idle: Option<Duration>,
+    },
+    /// its progress goes round in a circle
+    Looping {
+        /// beats in a row that said nothing new
+        repeated: u32,
+        /// such beats that are allowed
+        looping_after: u32,
+    },
+    /// it announced that it would be silent
+    Excused {
+        /// how much longer that counts
+        left: Duration,
+    },
+    /// it says itself that it waits for a person
+    NeedsPerson {
+        /// since it last said anything
+        silence: Duration,
     },
     /// it says itself that it is broken
     SaysBroken,
@@ -109,6 +127,29 @@ pub enum Reason {
         running: Duration,
         /// longest time of one attempt
         run_for: Duration,
+    },
+    /// its attempts together have had all their time
+    WallTimeSpent {
+        /// time of all attempts since the last resume by hand
+        ran: Duration,
+        /// time they may have
+        wall_time_max: Duration,
+    },
+    /// its first byte of output did not come in time
+    NoOutput {
+        /// since the start
+        waited: Duration,
+        /// time it had
+        first_output_within: Duration,
+    },
+    /// its attempts together have used up what they may
+    BudgetUsedUp {
+        /// what
+        counter: Counter,
+        /// how much they used up
+        spent: u64,
+        /// how much they may
+        budget: u64,
     },
     /// an attempt with a higher epoch runs
     Fenced {
@@ -156,6 +197,13 @@ pub enum Reason {
         /// attempts it may have
         max_attempts: u32,
     },
+    /// attempt after attempt ended without a new best checkpoint
+    NoProgress {
+        /// such attempts in a row
+        attempts: u32,
+        /// so many are allowed
+        attempts_max: u32,
+    },
     /// it was lost too often
     PickupsSpent {
         /// lost attempts so far, since the last resume by hand
@@ -179,6 +227,10 @@ pub enum Reason {
         /// how many
         count: u32,
     },
+    /// as many run already as a slot of it allows
+    SlotAwaited,
+    /// many are resumed, and they are started one after another
+    PaceAwaited,
     /// somebody else holds its lock
     LaunchLocked {
         /// launches refused in a row
@@ -195,6 +247,12 @@ pub enum Reason {
     },
     /// its files cannot be read
     LaunchUnreadable,
+    /// it is watched and judged
+    Watched,
+    /// why a check has its verdict
+    Check(CheckReason),
+    /// why a watched process has its verdict
+    Process(ProcessReason),
     /// somebody asked that it is not judged until an end
     Paused {
         /// how long; `None` is until it is told otherwise
@@ -227,8 +285,11 @@ impl Reason {
             Self::LeaseRanOut { .. } | Self::FailingAndSilent { .. } | Self::NoFirstBeat { .. } => {
                 Some(StopReason::Stale)
             }
-            Self::ProgressStill { .. } | Self::SaysBroken => Some(StopReason::Hung),
-            Self::RanTooLong { .. } => Some(StopReason::Limit),
+            Self::ProgressStill { .. } | Self::Looping { .. } | Self::SaysBroken => Some(StopReason::Hung),
+            Self::RanTooLong { .. }
+            | Self::WallTimeSpent { .. }
+            | Self::NoOutput { .. }
+            | Self::BudgetUsedUp { .. } => Some(StopReason::Limit),
             Self::Fenced { .. } => Some(StopReason::Superseded),
             Self::NotStarted
             | Self::LaunchBegun { .. }
@@ -238,6 +299,8 @@ impl Reason {
             | Self::BeatsCome { .. }
             | Self::BeatOverdue { .. }
             | Self::SaysFailing { .. }
+            | Self::Excused { .. }
+            | Self::NeedsPerson { .. }
             | Self::SupervisorGone
             | Self::ProvenGone
             | Self::CannotTell
@@ -255,139 +318,23 @@ impl Reason {
             | Self::StrategyFailed
             | Self::NotResumed { .. }
             | Self::AttemptsSpent { .. }
+            | Self::NoProgress { .. }
             | Self::PickupsSpent { .. }
             | Self::IdenticalDeaths { .. }
             | Self::OrphanHeld
             | Self::OrphanWhilePaused
             | Self::Survivors { .. }
+            | Self::SlotAwaited
+            | Self::PaceAwaited
             | Self::LaunchLocked { .. }
             | Self::LaunchSuperseded
             | Self::LaunchNotWanted
             | Self::LaunchFailed { .. }
             | Self::LaunchUnreadable
+            | Self::Watched
+            | Self::Check(_)
+            | Self::Process(_)
             | Self::Paused { .. } => None,
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::NotStarted => f.write_str("no attempt has been started yet"),
-            Self::LaunchBegun { waited, start_within } => {
-                write!(f, "its launch began {} ago and has {}", Span(waited), Span(start_within))
-            }
-            Self::LaunchOverdue { waited, start_within } => {
-                write!(f, "nothing was heard of its launch for {}, and it had {}", Span(waited), Span(start_within))
-            }
-            Self::FirstBeatAwaited { waited, start_within } => {
-                write!(f, "no beat yet after {}, and the first has {}", Span(waited), Span(start_within))
-            }
-            Self::NoFirstBeat { waited, start_within } => {
-                write!(f, "no first beat after {}, and it had {}", Span(waited), Span(start_within))
-            }
-            Self::Present => f.write_str("its process is there, and it sends no beats of its own"),
-            Self::BeatsCome { silence, interval } => {
-                write!(f, "silence {} is within the interval of {}", Span(silence), Span(interval))
-            }
-            Self::BeatOverdue { silence, interval } => {
-                write!(f, "silence {} is over the interval of {}", Span(silence), Span(interval))
-            }
-            Self::LeaseRanOut { silence, ttl } => {
-                write!(f, "silence {} reached the ttl of {}", Span(silence), Span(ttl))
-            }
-            Self::ProgressStill { still, hung_after } => {
-                write!(f, "no new progress for {}, and {} is allowed", Span(still), Span(hung_after))
-            }
-            Self::SaysBroken => f.write_str("it says itself that it is broken"),
-            Self::SaysFailing { silence } => write!(f, "it said {} ago that it fails", Span(silence)),
-            Self::FailingAndSilent { silence, ttl } => {
-                write!(f, "it said that it fails, and silence {} reached the ttl of {}", Span(silence), Span(ttl))
-            }
-            Self::SupervisorGone => f.write_str("its supervisor is gone, and its processes live"),
-            Self::ProvenGone => f.write_str("its supervisor and all its processes are gone, and it left no ending"),
-            Self::CannotTell => f.write_str("a look at its processes failed, so nothing is known and nothing is done"),
-            Self::AttemptEnded { class } => match class {
-                Class::Completed => f.write_str("it completed"),
-                Class::Failed => f.write_str("it failed by its own fault"),
-                Class::Lost => f.write_str("it was lost: killed from outside, or its supervisor or host went away"),
-                Class::Stopped => f.write_str("it was stopped by order"),
-                Class::Limit => f.write_str("it reached a limit of its own"),
-            },
-            Self::AttemptRuns { number } => write!(f, "attempt {} runs", number.0),
-            Self::StopSeen => f.write_str("its supervisor says that a stop has begun"),
-            Self::Commanded => f.write_str("somebody ordered its stop"),
-            Self::RanTooLong { running, run_for } => {
-                write!(f, "it ran for {}, and one attempt has {}", Span(running), Span(run_for))
-            }
-            Self::Fenced { by } => write!(f, "its epoch was fenced off by epoch {}", by.0),
-            Self::StartedElsewhere => f.write_str("somebody else is starting it"),
-            Self::FirstAttempt => f.write_str("it is launched for the first time"),
-            Self::ResumedByHand => f.write_str("somebody asked for another attempt"),
-            Self::Resumed { after } => write!(f, "its policy resumes what ended as {after}"),
-            Self::BackoffBegun { after, delay } => write!(f, "it ended as {after} and waits {}", Span(delay)),
-            Self::StrategyWaits { delay } => write!(f, "its strategy wants to be asked again in {}", Span(delay)),
-            Self::StrategyHolds => f.write_str("its strategy says that a person is needed"),
-            Self::StrategyGaveUp => f.write_str("its strategy says that it will never work"),
-            Self::StrategyFailed => f.write_str("its strategy could not answer"),
-            Self::NotResumed { class } => write!(f, "it ended as {class}, which its policy does not resume"),
-            Self::AttemptsSpent { attempts, max_attempts } => {
-                write!(f, "it had {attempts} of {max_attempts} attempts")
-            }
-            Self::PickupsSpent { pickups, max_pickups } => {
-                write!(f, "it was lost {pickups} times, and is given up at {max_pickups}")
-            }
-            Self::IdenticalDeaths { deaths, ran_for } => {
-                write!(
-                    f,
-                    "identical quick deaths: {deaths} in a row without progress, the last after {}",
-                    Span(ran_for)
-                )
-            }
-            Self::OrphanHeld => f.write_str("its supervisor is gone, it lives, and its policy leaves that to a person"),
-            Self::OrphanWhilePaused => {
-                f.write_str("its supervisor is gone, it lives, and nothing is done while paused")
-            }
-            Self::Survivors { count: 1 } => f.write_str("1 process of it could not be ended"),
-            Self::Survivors { count } => write!(f, "{count} processes of it could not be ended"),
-            Self::LaunchLocked { refusals } => {
-                write!(f, "somebody else holds its lock, and its launch was refused {}", Times(refusals))
-            }
-            Self::LaunchSuperseded => f.write_str("somebody else started it with a higher epoch"),
-            Self::LaunchNotWanted => f.write_str("something else was wanted of it before it was launched"),
-            Self::LaunchFailed { refusals } => {
-                write!(f, "its launch failed for reasons of the host, {}", Times(refusals))
-            }
-            Self::LaunchUnreadable => f.write_str("its files cannot be read"),
-            Self::Paused { length: Some(length) } => write!(f, "it is not judged for {}", Span(length)),
-            Self::Paused { length: None } => f.write_str("it is not judged until it is unpaused"),
-        }
-    }
-}
-
-/// A duration in seconds as people read it: `180s`, `0.25s`.
-struct Span(Duration);
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, millis) = (self.0.as_secs(), self.0.subsec_millis());
-        match millis {
-            0 => write!(f, "{seconds}s"),
-            hundreds if hundreds % 100 == 0 => write!(f, "{seconds}.{}s", hundreds / 100),
-            tens if tens % 10 == 0 => write!(f, "{seconds}.{:02}s", tens / 10),
-            millis => write!(f, "{seconds}.{millis:03}s"),
-        }
-    }
-}
-
-/// A count as people read it: `once`, `3 times in a row`.
-struct Times(u32);
-
-impl fmt::Display for Times {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            1 => f.write_str("once"),
-            count => write!(f, "{count} times in a row"),
         }
     }
 }
@@ -396,38 +343,6 @@ impl fmt::Display for Times {
 mod tests {
     use super::*;
 
-    fn line(reason: Reason) -> String {
-        format!("{reason}")
-    }
-
-    #[test]
-    fn a_reason_is_one_line_with_its_facts() {
-        let seconds = Duration::from_secs;
-        for (reason, expected) in [
-            (Reason::LeaseRanOut { silence: seconds(181), ttl: seconds(180) }, "silence 181s reached the ttl of 180s"),
-            (
-                Reason::BackoffBegun { after: Class::Lost, delay: Duration::from_millis(1250) },
-                "it ended as lost and waits 1.25s",
-            ),
-            (Reason::AttemptsSpent { attempts: 5, max_attempts: 5 }, "it had 5 of 5 attempts"),
-            (Reason::Survivors { count: 1 }, "1 process of it could not be ended"),
-            (Reason::Survivors { count: 2 }, "2 processes of it could not be ended"),
-            (Reason::LaunchLocked { refusals: 1 }, "somebody else holds its lock, and its launch was refused once"),
-            (Reason::AttemptRuns { number: AttemptNumber(3) }, "attempt 3 runs"),
-        ] {
-            assert_eq!(line(reason), expected);
-        }
-    }
-
-    #[test]
-    fn durations_are_seconds_without_needless_digits() {
-        for (millis, expected) in
-            [(0, "0s"), (1, "0.001s"), (250, "0.25s"), (500, "0.5s"), (1_040, "1.04s"), (181_000, "181s")]
-        {
-            assert_eq!(format!("{}", Span(Duration::from_millis(millis))), expected);
-        }
-    }
-
     #[test]
     fn only_what_ends_an_attempt_is_a_reason_to_stop() {
         let zero = Duration::ZERO;
@@ -435,7 +350,10 @@ mod tests {
         assert_eq!(Reason::LeaseRanOut { silence: zero, ttl: zero }.stop_reason(), Some(StopReason::Stale));
         assert_eq!(Reason::NoFirstBeat { waited: zero, start_within: zero }.stop_reason(), Some(StopReason::Stale));
         assert_eq!(Reason::FailingAndSilent { silence: zero, ttl: zero }.stop_reason(), Some(StopReason::Stale));
-        assert_eq!(Reason::ProgressStill { still: zero, hung_after: zero }.stop_reason(), Some(StopReason::Hung));
+        assert_eq!(
+            Reason::ProgressStill { still: zero, hung_after: zero, idle: None }.stop_reason(),
+            Some(StopReason::Hung)
+        );
         assert_eq!(Reason::SaysBroken.stop_reason(), Some(StopReason::Hung));
         assert_eq!(Reason::RanTooLong { running: zero, run_for: zero }.stop_reason(), Some(StopReason::Limit));
         assert_eq!(Reason::Fenced { by: Epoch(2) }.stop_reason(), Some(StopReason::Superseded));

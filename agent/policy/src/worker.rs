@@ -3,7 +3,9 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-use crate::{BeatSource, Epoch, Existence, Facts, Fingerprint, GroupId, Judgement, Lease, Moment, Verdict, judge};
+use crate::{
+    BeatSource, Epoch, Existence, Facts, Fingerprint, GroupId, Judgement, Lease, Limit, Moment, Verdict, judge,
+};
 
 /// Names a worker densely; the driver owns the names, and gives a number again after the worker's row was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,8 +61,11 @@ impl WorkerLease {
             interval: self.interval(),
             ttl: self.ttl(),
             start_within: self.start_within(),
-            hung_after: None,
-            run_for: None,
+            hung_after: Limit::None,
+            run_for: Limit::None,
+            looping_after: Limit::None,
+            first_output_within: Limit::None,
+            excuse_max: Duration::ZERO,
         }
     }
 }

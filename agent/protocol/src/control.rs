@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::SubjectName;
 use crate::registry::{Question, RegistryStatus, Reply};
 use crate::status::StatusDocument;
+use crate::{Span, SubjectName};
 
 /// Bytes of one request. Answers may be longer; they are streamed.
 pub const REQUEST_MAX: usize = 64 * 1024;
@@ -38,6 +38,32 @@ pub enum Request {
         /// which job
         job: SubjectName,
     },
+    /// A check signals. Answered by `done` when it is judged and written down.
+    Signal {
+        /// which check
+        subject: SubjectName,
+        /// what
+        signal: CheckSignal,
+        /// the id of the run it is about, which tells overlapping runs apart
+        #[serde(default)]
+        run_id: Option<String>,
+        /// the work's own word for its state
+        #[serde(default)]
+        state: Option<String>,
+    },
+    /// Suspend the judging of a check or a watched process.
+    Pause {
+        /// which
+        subject: SubjectName,
+        /// how long; absent is until it is told otherwise
+        #[serde(default)]
+        length: Option<Span>,
+    },
+    /// Judge it again.
+    Unpause {
+        /// which
+        subject: SubjectName,
+    },
     /// Journal entries after a sequence; with `follow` also those that come.
     Events {
         /// the last sequence already known, 0 for none
@@ -52,6 +78,25 @@ pub enum Request {
     },
     /// All workers and targets at one moment.
     Workers,
+}
+
+/// What a check says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum CheckSignal {
+    /// A run began.
+    Start,
+    /// A run succeeded.
+    Success,
+    /// A run failed.
+    Fail,
+    /// A run ended with this exit status; 0 is success.
+    ExitStatus {
+        /// the exit status
+        status: u8,
+    },
+    /// Something to keep as its state, which says nothing about its life.
+    Log,
 }
 
 /// What the agent answers. `Events` is answered by entries, one a line, and a final `done` unless it follows.

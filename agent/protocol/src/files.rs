@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Limit, Outcome, Progress, Span, SubjectName, WallTime};
+use crate::attempt::StopReason;
+pub use crate::budget::{Budget, Spent};
+pub use crate::excuse::Excuse;
+use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
 
 /// A process that cannot be mistaken for another: a pid means something only inside its machine, boot, pid namespace
 /// and time of start.
@@ -72,6 +75,23 @@ pub struct Resume {
     pub max_pickups: u32,
     /// delays between attempts
     pub backoff: Backoff,
+    /// attempts in a row without a new best checkpoint after which the job is stuck
+    #[serde(default)]
+    pub max_attempts_without_progress: CountLimit,
+    /// time of all attempts together, since the last resume by hand
+    #[serde(default)]
+    pub wall_time_max: Limit,
+    /// a hung attempt whose output, CPU time or I/O still grows is told of and not ended
+    #[serde(default = "spares_busy")]
+    pub spare_busy: bool,
+    /// what all attempts may use up together
+    #[serde(default)]
+    pub budget: Budget,
+}
+
+/// Whoever wrote a job before this could be said ended nothing that lives.
+fn spares_busy() -> bool {
+    true
 }
 
 /// What happens to a live process whose supervisor is gone.
@@ -113,6 +133,18 @@ pub struct JobSettings {
     pub hung_after: Limit,
     /// longest time of one attempt
     pub run_for: Limit,
+    /// beats in a row that say nothing new of its progress after which it is hung
+    #[serde(default)]
+    pub looping_after: CountLimit,
+    /// longest time until the first byte of output
+    #[serde(default)]
+    pub first_output_within: Limit,
+    /// no announced silence lasts longer, renewals counted
+    #[serde(default)]
+    pub excuse_max: Span,
+    /// named limits of how many run at once that it counts against
+    #[serde(default)]
+    pub slots: Vec<String>,
     /// how it is resumed
     pub resume: Resume,
     /// what happens to an orphan
@@ -210,6 +242,9 @@ pub struct Start {
     pub starter: Identity,
     /// why: `first attempt`, `resume: SIGKILL from outside` …
     pub because: String,
+    /// a person asked for it: the limits on attempts begin anew with it
+    #[serde(default)]
+    pub by_hand: bool,
     /// the command of this attempt
     pub command: Vec<String>,
     /// where it runs
@@ -264,6 +299,15 @@ pub struct Status {
     pub running_s: Span,
     /// bytes of output so far
     pub output_bytes: u64,
+    /// time since its output last grew (or the start), as the supervisor listened; `None` where nobody measures it
+    #[serde(default)]
+    pub idle_s: Option<Span>,
+    /// the silence that it announced
+    #[serde(default)]
+    pub excuse: Option<Excuse>,
+    /// what it used up so far
+    #[serde(default)]
+    pub spent: Spent,
     /// a stop has begun
     pub stopping: bool,
 }
@@ -319,6 +363,12 @@ pub struct End {
     pub recorded_by: String,
     /// how the death was proven
     pub proof: String,
+    /// why latido ended it, where it did: the agent that decided it may be gone
+    #[serde(default)]
+    pub stopped_for: Option<StopReason>,
+    /// what it used up
+    #[serde(default)]
+    pub spent: Spent,
 }
 
 /// One line of `ledger.jsonl`, once for each (job, attempt, epoch).

@@ -5,8 +5,11 @@
 //! [`FORMAT_VERSION`].
 
 pub mod attempt;
+mod budget;
 pub mod control;
+mod count;
 pub mod disk;
+mod excuse;
 pub mod files;
 pub mod journal;
 pub mod layout;
@@ -18,6 +21,7 @@ pub mod registry;
 pub mod status;
 mod time;
 
+pub use count::{CountLimit, CountLimitError};
 pub use name::{NameError, SubjectName};
 pub use outcome::{Class, Outcome, OutcomeKind};
 pub use progress::{Progress, ProgressError};

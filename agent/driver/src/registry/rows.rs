@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use latido_policy::{
-    Advice, AfterRelease, Claim, ClaimList, Death, Epoch, Limit, Moment, Reason, Refusal, Registry, RegistryAction,
-    RegistryAnswer, ReleasedClaim, Standing, Sweep, TargetId, TargetState, Verdict, WorkerId, WorkerView,
+    Advice, AfterRelease, Claim, ClaimLimit, ClaimList, Death, Epoch, Moment, Reason, Refusal, Registry,
+    RegistryAction, RegistryAnswer, ReleasedClaim, Standing, Sweep, TargetId, TargetState, Verdict, WorkerId,
+    WorkerView,
 };
 use latido_protocol::attempt;
 use latido_protocol::journal::Body;
@@ -321,11 +322,11 @@ fn advice(advice: Advice) -> attempt::Advice {
     }
 }
 
-fn limit(limit: Limit) -> String {
+fn limit(limit: ClaimLimit) -> String {
     match limit {
-        Limit::Capacity(capacity) => format!("the group's workers hold {capacity} claims, which is its capacity"),
-        Limit::ClaimsMax(claims) => format!("the worker holds {claims}, which is as many as one may"),
-        Limit::NoFreeWorker => "no active worker of the group has room".to_owned(),
+        ClaimLimit::Capacity(capacity) => format!("the group's workers hold {capacity} claims, which is its capacity"),
+        ClaimLimit::ClaimsMax(claims) => format!("the worker holds {claims}, which is as many as one may"),
+        ClaimLimit::NoFreeWorker => "no active worker of the group has room".to_owned(),
     }
 }
 

@@ -98,6 +98,8 @@ pub(crate) fn subject(worker: WorkerStatus, at: WallTime) -> SubjectStatus {
         state: worker.state,
         errors: worker.errors,
         outcome: None,
+        place: None,
+        slots: Vec::new(),
         next: worker.next_s.map(|in_s| Next { what: "it is judged again".to_owned(), in_s: Some(in_s) }),
     }
 }

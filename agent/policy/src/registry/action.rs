@@ -1,6 +1,6 @@
 //! All the registry can ask for, and what it answers.
 
-use crate::{Advice, Claim, Epoch, GroupId, Limit, Moment, Reason, TargetId, Ticket, Verdict, WorkerId};
+use crate::{Advice, Claim, ClaimLimit, Epoch, GroupId, Moment, Reason, TargetId, Ticket, Verdict, WorkerId};
 
 /// Something to do. The records of one call belong into one transaction, which is durable before an answer that comes
 /// after them is given out.
@@ -173,7 +173,7 @@ pub enum RegistryAnswer {
         epoch: Epoch,
     },
     /// There is no room for one more claim.
-    CapacityRejected(Limit),
+    CapacityRejected(ClaimLimit),
     /// It is done.
     Done,
     /// It cannot be done.

@@ -1,6 +1,6 @@
 //! Who gets a target: claim, assign, release.
 
-use crate::{Claim, Fingerprint, GroupId, Limit, Standing, TargetId, TargetState, WorkerId};
+use crate::{Claim, ClaimLimit, Fingerprint, GroupId, Standing, TargetId, TargetState, WorkerId};
 
 use super::{Refusal, Registry, RegistryAction, RegistryAnswer, Speaker};
 
@@ -28,7 +28,7 @@ impl Registry {
         }
         let claims_max = group.settings.claims_max;
         if record.claims_count >= claims_max.get() {
-            return Ok(RegistryAnswer::CapacityRejected(Limit::ClaimsMax(claims_max)));
+            return Ok(RegistryAnswer::CapacityRejected(ClaimLimit::ClaimsMax(claims_max)));
         }
         Ok(self.grant(target, from.worker, Some(event)))
     }
@@ -56,7 +56,9 @@ impl Registry {
         if let Some(limit) = group.is_full() {
             return Ok(RegistryAnswer::CapacityRejected(limit));
         }
-        let Some(worker) = group.choose() else { return Ok(RegistryAnswer::CapacityRejected(Limit::NoFreeWorker)) };
+        let Some(worker) = group.choose() else {
+            return Ok(RegistryAnswer::CapacityRejected(ClaimLimit::NoFreeWorker));
+        };
         Ok(self.grant(target, worker, None))
     }
 

@@ -1,10 +1,21 @@
 //! The policy as its caller sees it: events in, actions out, and a clock that only the test moves.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions it calls")]
 
+mod check_times;
+mod checks;
+mod doubt;
 mod field_cases;
 mod harness;
 mod jobs;
 mod leases;
+mod limits;
+mod processes;
 mod properties;
+mod queue;
+mod quiet;
 mod registry;
+mod restart;
 mod table;
+mod watch;
+mod watch_properties;
+mod watch_tables;

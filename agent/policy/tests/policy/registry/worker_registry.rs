@@ -1,8 +1,8 @@
 //! The acceptance criteria of the worker registry (AC1 to AC6).
 
 use latido_policy::{
-    Advice, AfterRelease, Death, Fingerprint, Limit, Reason, Refusal, RegistryAction, RegistryAnswer, RegistryEvent,
-    ReleasedClaim, Speaker, Standing, Sweep, TargetState, Verdict, WorkerLease, WorkerReport,
+    Advice, AfterRelease, ClaimLimit, Death, Fingerprint, Reason, Refusal, RegistryAction, RegistryAnswer,
+    RegistryEvent, ReleasedClaim, Speaker, Standing, Sweep, TargetState, Verdict, WorkerLease, WorkerReport,
 };
 
 use super::desk::{Desk, GROUP, TICK, TICKET, count, lease, reaped, settings, target, worker};
@@ -76,7 +76,7 @@ fn ac3_assignments_go_round() {
         })
         .collect();
     assert_eq!(holders, [1, 2, 3, 1, 2, 3]);
-    assert_eq!(desk.assign(16), RegistryAnswer::CapacityRejected(Limit::NoFreeWorker));
+    assert_eq!(desk.assign(16), RegistryAnswer::CapacityRejected(ClaimLimit::NoFreeWorker));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn ac3_the_group_rejects_what_is_over_its_capacity() {
     }
     let epoch = desk.claimed(1, 7);
     desk.claimed(2, 8);
-    let full = RegistryAnswer::CapacityRejected(Limit::Capacity(count(2)));
+    let full = RegistryAnswer::CapacityRejected(ClaimLimit::Capacity(count(2)));
     assert_eq!(desk.claim(1, 9, 1), full);
     assert_eq!(desk.assign(9), full);
     assert_eq!(desk.policy.registry().target(target(9)), None);
@@ -100,7 +100,7 @@ fn ac3_a_worker_is_rejected_what_is_over_its_own_limit() {
     let mut desk = Desk::with_workers(1);
     desk.claimed(1, 7);
     desk.claimed(1, 8);
-    assert_eq!(desk.claim(1, 9, 1), RegistryAnswer::CapacityRejected(Limit::ClaimsMax(count(2))));
+    assert_eq!(desk.claim(1, 9, 1), RegistryAnswer::CapacityRejected(ClaimLimit::ClaimsMax(count(2))));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn ac5_a_draining_worker_takes_nothing_more_finishes_and_ends_cleanly() {
     assert_eq!(desk.standing(1), Standing::Draining);
     assert_eq!(desk.beat(1), Advice::Drain);
     assert_eq!(desk.claim(1, 8, 1), RegistryAnswer::Refused(Refusal::Draining));
-    assert_eq!(desk.assign(8), RegistryAnswer::CapacityRejected(Limit::NoFreeWorker));
+    assert_eq!(desk.assign(8), RegistryAnswer::CapacityRejected(ClaimLimit::NoFreeWorker));
     assert_eq!(desk.claim(1, 7, 1), RegistryAnswer::Claimed { holder: worker(1), epoch });
     assert_eq!(desk.release(7, epoch), RegistryAnswer::Done);
     assert_eq!(desk.beat(1), Advice::Stop);
@@ -286,7 +286,7 @@ fn a_missing_worker_is_assigned_nothing_until_it_beats() {
     let mut desk = Desk::new(settings());
     desk.register(1);
     desk.pass(seconds(61));
-    assert_eq!(desk.assign(7), RegistryAnswer::CapacityRejected(Limit::NoFreeWorker));
+    assert_eq!(desk.assign(7), RegistryAnswer::CapacityRejected(ClaimLimit::NoFreeWorker));
     let actions = desk.tell(RegistryEvent::BeatHeard {
         ticket: TICKET,
         from: Speaker { worker: worker(1), epoch: None },

@@ -1,195 +1,15 @@
-//! Whole stories: facts in, orders out, and what the journal says of them. No clock, no process, a store in memory.
-
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+//! A job is killed, orphaned, stopped, removed, and found again.
 
 use std::time::Duration;
 
-use latido_driver::{AttemptName, Driver, Fact, FoundAttempt, FoundJob, FoundState, Order, Output, Reading};
+use latido_driver::{Fact, FoundState, Order};
 use latido_policy::{Life, Proposal};
-use latido_protocol::files::{
-    Backoff, Beats, End, Identity, JobFile, JobSettings, LogLimits, Orphans, Resume, ResumeOn, Start, Status, Want,
-    Wanted,
-};
+use latido_protocol::files::{Want, Wanted};
 use latido_protocol::status::{Phase, Verdict};
-use latido_protocol::{Limit, Outcome, Progress, Span, SubjectName, WallTime};
+use latido_protocol::{Outcome, WallTime};
 use latido_store::{MemoryStore, Store};
 
-const SECOND: Duration = Duration::from_secs(1);
-
-fn name() -> SubjectName {
-    "catalogue".parse().unwrap()
-}
-
-fn identity(pid: u32) -> Identity {
-    Identity { machine_id: "m".into(), boot_id: "b".into(), pid_namespace: 1, pid, start_time: u64::from(pid) }
-}
-
-fn settings() -> JobSettings {
-    JobSettings {
-        policy: "default".into(),
-        strategy: "script".into(),
-        beats: Beats::Own,
-        interval: Span(3 * SECOND),
-        ttl: Span(10 * SECOND),
-        start_within: Span(20 * SECOND),
-        hung_after: Limit::None,
-        run_for: Limit::None,
-        resume: Resume {
-            on: vec![ResumeOn::Lost],
-            max_attempts: 3,
-            max_pickups: 5,
-            backoff: Backoff { first: Span(Duration::ZERO), longest: Span(Duration::ZERO) },
-        },
-        orphans: Orphans::End,
-        grace: Span(2 * SECOND),
-        log: LogLimits { size_max: 1 << 20, files_max: 2 },
-        history_every: Span(300 * SECOND),
-        presence_every: Span(60 * SECOND),
-    }
-}
-
-/// The driver with a clock that the test moves.
-struct World {
-    driver: Driver<MemoryStore>,
-    monotonic: Duration,
-}
-
-impl World {
-    fn new(store: MemoryStore) -> Self {
-        Self { driver: Driver::new(store, 300 * SECOND).unwrap(), monotonic: 1000 * SECOND }
-    }
-
-    fn wall(&self) -> WallTime {
-        WallTime::from_millis(1_700_000_000_000 + u64::try_from(self.monotonic.as_millis()).unwrap())
-    }
-
-    fn step(&mut self, facts: Vec<Fact>) -> Output {
-        let reading = Reading { monotonic: self.monotonic, boottime: self.monotonic, wall: self.wall() };
-        let output = self.driver.step(facts, reading);
-        assert!(output.store_error.is_none(), "{:?}", output.store_error);
-        output
-    }
-
-    /// Lets time pass with a driver that is called whenever it asks to be, and gathers its orders.
-    fn pass(&mut self, length: Duration) -> Vec<Order> {
-        let end = self.monotonic + length;
-        let mut orders = Vec::new();
-        let mut output = self.step(vec![]);
-        while self.monotonic < end {
-            self.monotonic = (self.monotonic + output.wake_in.max(Duration::from_millis(1))).min(end);
-            output = self.step(vec![]);
-            orders.append(&mut output.orders);
-        }
-        orders
-    }
-
-    fn start(&self, attempt: u32, epoch: u64) -> Start {
-        Start {
-            version: 1,
-            job: name(),
-            attempt,
-            epoch,
-            host: "here".into(),
-            launched_at: self.wall(),
-            starter: identity(1),
-            because: "first attempt".into(),
-            command: vec!["catalogue".into()],
-            directory: "/".into(),
-            checkpoint: String::new(),
-            sockets: "/run/x".into(),
-            supervisor: Some(identity(100 + attempt)),
-            process: Some(identity(200 + attempt)),
-            started_at: Some(self.wall()),
-        }
-    }
-
-    fn found(&self, state: FoundState, epoch: u64) -> Fact {
-        Fact::JobFound(Box::new(FoundJob {
-            job: JobFile {
-                version: 1,
-                name: name(),
-                created_at: WallTime::from_millis(1),
-                command: vec!["catalogue".into()],
-                directory: "/".into(),
-                environment: Default::default(),
-                settings: settings(),
-            },
-            wanted: Wanted {
-                version: 1,
-                want: Want::Run,
-                epoch,
-                at: WallTime::from_millis(1),
-                until: None,
-                by: "test".into(),
-            },
-            epoch,
-            pickups: 0,
-            earlier: vec![],
-            attempt: Some(FoundAttempt { start: self.start(1, epoch), status: None, state }),
-        }))
-    }
-
-    fn status(&self, sequence: u64, silence: Duration) -> Fact {
-        Fact::Heard {
-            status: Box::new(Status {
-                version: 1,
-                job: name(),
-                attempt: 1,
-                epoch: 1,
-                at: self.wall(),
-                sequence,
-                last_beat: Some(self.wall()),
-                progress_changed: None,
-                progress: Some(Progress { checkpoint: Some("200".into()), ..Progress::default() }),
-                state: None,
-                errors: 0,
-                ready: true,
-                broken: false,
-                silence_s: Span(silence),
-                still_s: Span(silence),
-                running_s: Span(silence),
-                output_bytes: 0,
-                stopping: false,
-            }),
-        }
-    }
-
-    fn ended(&self, attempt: u32, epoch: u64, outcome: Outcome) -> Fact {
-        Fact::AttemptEnded {
-            start: None,
-            end: Box::new(End {
-                version: 1,
-                job: name(),
-                attempt,
-                epoch,
-                started_at: Some(self.wall()),
-                ended_at: WallTime::from_millis(self.wall().as_millis() + 5000),
-                outcome,
-                rusage: None,
-                progress: None,
-                recorded_by: "supervisor".into(),
-                proof: "waited for".into(),
-            }),
-        }
-    }
-
-    fn verdict(&self) -> Verdict {
-        self.driver.subjects(&[])[0].verdict
-    }
-
-    fn kinds(&mut self) -> Vec<String> {
-        let rows = self.driver.store().entries_after(0, &[], 1000).unwrap();
-        rows.into_iter().map(|row| row.kind).collect()
-    }
-}
-
-fn attempt(number: u32, epoch: u64) -> AttemptName {
-    AttemptName { job: name(), number, epoch }
-}
-
-fn proposal(proposal: Proposal) -> Fact {
-    Fact::StrategyAnswered { attempt: attempt(1, 1), proposal, detail: String::new(), command: None }
-}
+use crate::world::{SECOND, World, attempt, name, proposal};
 
 #[test]
 fn a_killed_job_is_asked_about_and_launched_again_with_the_next_epoch() {
@@ -262,9 +82,11 @@ fn an_agent_that_was_stopped_longer_than_the_ttl_calls_nobody_stale() {
     assert_eq!(world.verdict(), Verdict::Alive);
     world.monotonic += 3600 * SECOND;
     world.step(vec![]);
-    assert_eq!(world.verdict(), Verdict::Late, "at most the planned sleep counts, and not the hour");
+    assert_eq!(world.verdict(), Verdict::Alive, "silence counts from the end of the gap");
     assert!(world.kinds().contains(&"agent".to_owned()), "the gap is one entry");
-    world.pass(11 * SECOND);
+    world.pass(9 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Late);
+    world.pass(2 * SECOND);
     assert_eq!(world.verdict(), Verdict::Stale, "a full ttl of listening after the gap");
 }
 
@@ -344,4 +166,42 @@ fn what_ended_while_nobody_watched_is_told_to_the_journal_once() {
     }
     world.step(vec![Fact::JobRemoved { job: name() }]);
     assert!(world.kinds().iter().any(|kind| kind == "agent"), "a removal is told too");
+}
+
+// framed-data/overseer PR #54
+#[test]
+fn c013_the_senders_clock_makes_nobody_dead_or_immortal() {
+    for skew in [-3_600_000, 3_600_000_i64] {
+        let mut world = World::new(MemoryStore::default());
+        let found = world.found(FoundState::Running, 1);
+        let Fact::Heard { mut status } = world.status(1, Duration::ZERO) else { unreachable!() };
+        let theirs = WallTime::from_millis(world.wall().as_millis().saturating_add_signed(skew));
+        (status.at, status.last_beat) = (theirs, Some(theirs));
+        world.step(vec![found, Fact::Heard { status }]);
+        world.pass(2 * SECOND);
+        assert_eq!(world.verdict(), Verdict::Alive, "{skew}");
+        world.pass(9 * SECOND);
+        assert_eq!(world.verdict(), Verdict::Stale, "{skew}: silence counts from its arrival");
+    }
+}
+
+// google/fleetspeak execution.go
+#[test]
+fn c037_time_in_which_the_driver_was_busy_counts_against_nobody_and_queued_beats_come_first() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let beat = world.status(1, Duration::ZERO);
+    world.step(vec![found, beat]);
+    for sequence in 2..6 {
+        // The step took 20 s, twice the ttl: its beats wait in the queue and are applied before anything is judged.
+        world.monotonic += 20 * SECOND;
+        world.rest();
+        world.monotonic += SECOND;
+        let queued = world.status(sequence, 3 * SECOND);
+        world.step(vec![queued]);
+        assert_ne!(world.verdict(), Verdict::Stale);
+    }
+    let gaps = world.driver.store().entries_after(0, &[], 1000).unwrap();
+    let gaps = gaps.iter().filter(|row| row.body.contains("could not hear for 20.0 s")).count();
+    assert_eq!(gaps, 4, "the agent blames itself");
 }

@@ -1,0 +1,105 @@
+//! The signals of `latido beat` that say how a run goes: told to the agent for a check, as the state of a job otherwise.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use latido::jobs::client::{self, AskError};
+use latido::jobs::clock::Deadline;
+use latido_protocol::SubjectName;
+use latido_protocol::control::{Answer, CheckSignal, Request};
+use latido_protocol::layout::StateDir;
+
+use crate::args::BeatArgs;
+use crate::beat::{BACKOFF_FIRST, BACKOFF_LONGEST, WITHIN, undelivered};
+use crate::context::Context;
+use crate::failure::{Failure, chain};
+use crate::{print, subject};
+
+/// An agent in the middle of a transaction answers within this.
+const TRY_WITHIN: Duration = Duration::from_secs(1);
+
+/// What the options say; a beat without any of them is a success.
+pub(crate) fn signal(args: &BeatArgs) -> CheckSignal {
+    match (args.start, args.fail, args.exit_status) {
+        (true, _, _) => CheckSignal::Start,
+        (_, true, _) => CheckSignal::Fail,
+        (_, _, Some(status)) => CheckSignal::ExitStatus { status },
+        (false, false, None) => CheckSignal::Success,
+    }
+}
+
+/// The state of a job that says so: the word `failing` makes it failing, any other ends that.
+pub(crate) fn state(args: &BeatArgs) -> Result<Option<String>, Failure> {
+    let word = match signal(args) {
+        CheckSignal::Start => "running",
+        CheckSignal::Fail => "failing",
+        CheckSignal::ExitStatus { status: 0 } => "succeeded",
+        CheckSignal::ExitStatus { .. } => "failing",
+        CheckSignal::Success | CheckSignal::Log => return Ok(args.state.clone()),
+    };
+    if args.state.is_some() {
+        return Err(Failure::usage(
+            "cannot send this beat",
+            "--start, --fail and --exit-status are the state of a job, and --state is another one",
+            "give one of them",
+        ));
+    }
+    Ok(Some(word.to_owned()))
+}
+
+/// Sends the signal of a check to the agent.
+pub(crate) fn run(args: &BeatArgs, check: &SubjectName, context: &Context) -> Result<ExitCode, Failure> {
+    let request = Request::Signal {
+        subject: check.clone(),
+        signal: signal(args),
+        run_id: args.run_id.clone(),
+        state: args.state.clone(),
+    };
+    match ask(&context.state, &request) {
+        Ok(Answer::Done) => {
+            if args.answer {
+                print::out("go-on\n")?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(Answer::Error { message }) if message.starts_with("find ") => {
+            Err(subject::unknown(&context.state, check, "send a beat for"))
+        }
+        Ok(Answer::Error { message }) => Err(Failure::usage(
+            format!("cannot send a beat for `{check}`"),
+            format!("the agent cannot {message}"),
+            "see `latido beat --help`",
+        )),
+        Ok(
+            Answer::Hello { .. }
+            | Answer::Status { .. }
+            | Answer::Entry { .. }
+            | Answer::Registry { .. }
+            | Answer::Workers { .. },
+        ) => Ok(undelivered(args, "the agent answered something else")),
+        Err(AskError::NobodyThere { .. }) if context.settings.checks.contains_key(check) => {
+            Ok(undelivered(args, &format!("no agent runs that would hear of check {check}")))
+        }
+        Err(AskError::NobodyThere { .. }) => Err(subject::unknown(&context.state, check, "send a beat for")),
+        Err(error) => Ok(undelivered(args, &format!("cannot {}", chain(&error)))),
+    }
+}
+
+/// Asks the agent, again and again within two seconds: it may be in the middle of a restart.
+fn ask(state: &StateDir, request: &Request) -> Result<Answer, AskError> {
+    let deadline = Deadline::after(WITHIN);
+    let mut pause = BACKOFF_FIRST;
+    loop {
+        match client::ask_agent(state, request.clone(), deadline.turn(TRY_WITHIN)) {
+            Ok(answer) => return Ok(answer),
+            Err(error) if deadline.has_passed() => return Err(error),
+            Err(error) => {
+                deadline.rest(pause);
+                if deadline.has_passed() {
+                    return Err(error);
+                }
+                pause = (pause * 2).min(BACKOFF_LONGEST);
+            }
+        }
+    }
+}

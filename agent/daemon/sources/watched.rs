@@ -1,0 +1,102 @@
+//! What is only watched: told to the driver from the config, signalled and paused by clients.
+
+use latido_driver::{Fact, WatchFact};
+use latido_policy::Signal;
+use latido_protocol::control::CheckSignal;
+use latido_protocol::status::SubjectKind;
+use latido_protocol::{Progress, Span, SubjectName, WallTime};
+
+use super::processes;
+use crate::clock;
+use crate::driver_thread::{DriverHandle, Ended};
+use crate::settings::Settings;
+
+/// Bytes of a run's id: two UUIDs fit, and a few of them are kept for each check.
+const RUN_ID_MAX: usize = 128;
+
+/// Tells the driver what the config watches, before anything else of the same name can be found.
+pub(crate) async fn define(settings: &Settings, driver: &DriverHandle) {
+    let checks = settings.checks.iter().map(|(name, check)| WatchFact::CheckDefined(Box::new(check.definition(name))));
+    let processes =
+        settings.processes.iter().map(|(name, process)| WatchFact::ProcessDefined(process.definition(name)));
+    for fact in checks.chain(processes).collect::<Vec<_>>() {
+        let _ended = driver.tell(Fact::Watched(Box::new(fact))).await;
+    }
+}
+
+/// Looks at the processes of the config for ever.
+pub(crate) async fn look(settings: &Settings, driver: &DriverHandle) -> tokio::task::JoinSet<()> {
+    let mut looking = tokio::task::JoinSet::new();
+    for (name, process) in &settings.processes {
+        let subject = name.clone();
+        let seen = driver.ask(move |driver| driver.process_seen(&subject)).await.ok().flatten();
+        looking.spawn(processes::watch(driver.clone(), name.clone(), process.named_by.clone(), seen));
+    }
+    looking
+}
+
+/// Takes a signal of a check; a fragment that fits after "cannot" where it is refused.
+pub(crate) async fn signal(
+    driver: &DriverHandle,
+    check: SubjectName,
+    signal: CheckSignal,
+    run_id: Option<String>,
+    state: Option<String>,
+) -> Result<(), String> {
+    if run_id.as_ref().is_some_and(|id| id.is_empty() || id.len() > RUN_ID_MAX) {
+        return Err(format!("take the signal: a run's id has 1 to {RUN_ID_MAX} bytes"));
+    }
+    if state.as_ref().is_some_and(|state| state.len() > Progress::TEXT_MAX) {
+        return Err(format!("take the signal: its state is longer than {} bytes", Progress::TEXT_MAX));
+    }
+    match kind(driver, &check).await? {
+        Some(SubjectKind::Check) => {}
+        Some(SubjectKind::Process) => {
+            return Err(format!("take a signal for {check}: it is a watched process, which sends none"));
+        }
+        Some(SubjectKind::Job | SubjectKind::Worker) | None => return Err(format!("find a check {check}")),
+    }
+    let signal = match signal {
+        CheckSignal::Start => Signal::Started,
+        CheckSignal::Success => Signal::Succeeded,
+        CheckSignal::Fail => Signal::Failed,
+        CheckSignal::ExitStatus { status } => Signal::Exited(status),
+        CheckSignal::Log => Signal::Logged,
+    };
+    told(driver, WatchFact::Signaled { check, signal, run_id, state }).await
+}
+
+/// Pauses what is only watched; a fragment that fits after "cannot" where it is refused.
+pub(crate) async fn pause(driver: &DriverHandle, subject: SubjectName, length: Option<Span>) -> Result<(), String> {
+    known(driver, &subject).await?;
+    let until = length.map(|length| {
+        let length = u64::try_from(length.0.as_millis()).unwrap_or(u64::MAX);
+        WallTime::from_millis(clock::wall().as_millis().saturating_add(length))
+    });
+    told(driver, WatchFact::PauseWanted { subject, until }).await
+}
+
+/// Ends a pause; a fragment that fits after "cannot" where it is refused.
+pub(crate) async fn unpause(driver: &DriverHandle, subject: SubjectName) -> Result<(), String> {
+    known(driver, &subject).await?;
+    told(driver, WatchFact::UnpauseWanted { subject }).await
+}
+
+async fn known(driver: &DriverHandle, subject: &SubjectName) -> Result<(), String> {
+    match kind(driver, subject).await? {
+        Some(_) => Ok(()),
+        None => Err(format!("find a check or a watched process {subject}")),
+    }
+}
+
+async fn kind(driver: &DriverHandle, subject: &SubjectName) -> Result<Option<SubjectKind>, String> {
+    let subject = subject.clone();
+    driver.ask(move |driver| driver.watched_kind(&subject)).await.map_err(|error| error.to_string())
+}
+
+/// Tells a fact and waits until it is judged and written down.
+async fn told(driver: &DriverHandle, fact: WatchFact) -> Result<(), String> {
+    let ended = |error: Ended| error.to_string();
+    driver.tell(Fact::Watched(Box::new(fact))).await.map_err(ended)?;
+    driver.ask(|_| ()).await.map_err(ended)
+}

@@ -1,0 +1,119 @@
+//! What sources and the config tell the driver of what is only watched.
+
+use std::time::Duration;
+
+use latido_policy::{Absence, Exit, Naming, Signal};
+use latido_protocol::files::Identity;
+use latido_protocol::{Span, SubjectName, WallTime};
+
+use crate::schedule::Schedule;
+
+/// Something a source has learned of what is only watched.
+#[derive(Clone, Debug)]
+pub enum WatchFact {
+    /// The config defines a check.
+    CheckDefined(Box<CheckDefinition>),
+    /// The config defines a process to watch.
+    ProcessDefined(ProcessDefinition),
+    /// A check signalled.
+    Signaled {
+        /// which
+        check: SubjectName,
+        /// what
+        signal: Signal,
+        /// the id of the run it is about
+        run_id: Option<String>,
+        /// the work's own word
+        state: Option<String>,
+    },
+    /// Somebody looked at a process.
+    Looked {
+        /// which
+        process: SubjectName,
+        /// what was found
+        look: Look,
+    },
+    /// It is not to be judged until an end.
+    PauseWanted {
+        /// which
+        subject: SubjectName,
+        /// when it ends; `None` is until it is told otherwise
+        until: Option<WallTime>,
+    },
+    /// It is to be judged again.
+    UnpauseWanted {
+        /// which
+        subject: SubjectName,
+    },
+}
+
+/// A check as the config defines it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckDefinition {
+    /// its name
+    pub name: SubjectName,
+    /// when it is expected
+    pub timing: Timing,
+    /// how much later than expected a sign of it may come
+    pub grace: Duration,
+    /// longest time of one run; `None` is no limit
+    pub run_for: Option<Duration>,
+}
+
+/// When a check is expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// So long after its last sign, in listening time.
+    Every(Duration),
+    /// At these moments of the calendar.
+    Calendar(Schedule),
+}
+
+impl Timing {
+    /// In one line, which tells this definition from another.
+    pub fn definition(&self) -> String {
+        match self {
+            Self::Every(length) => format!("every {}", Span(*length)),
+            Self::Calendar(schedule) => schedule.definition(),
+        }
+    }
+}
+
+/// A process as the config defines it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessDefinition {
+    /// its name
+    pub name: SubjectName,
+    /// what names the process, in one line, which tells this definition from another
+    pub definition: String,
+    /// time for it to be seen the first time
+    pub start_within: Duration,
+}
+
+/// What a look at a process found.
+#[derive(Clone, Debug)]
+pub enum Look {
+    /// One that lives.
+    Seen {
+        /// who
+        identity: Identity,
+        /// how long it has run
+        age: Duration,
+        /// what names it
+        naming: Naming,
+    },
+    /// None.
+    Absent(Absence),
+    /// One that was seen before has ended.
+    Ended {
+        /// who
+        identity: Identity,
+        /// how, where the system tells
+        exit: Option<Exit>,
+    },
+    /// Nothing: the look failed.
+    Failed {
+        /// why
+        detail: String,
+    },
+}

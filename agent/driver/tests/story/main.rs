@@ -1,0 +1,6 @@
+//! Whole stories: facts in, orders out, and what the journal says of them. No clock, no process, a store in memory.
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod lives;
+mod waits;
+mod world;
