@@ -9,9 +9,14 @@ use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
 pub(crate) mod alerts;
 mod beat;
+mod registry;
 mod values;
 
 pub(crate) use beat::BeatArgs;
+pub(crate) use registry::{
+    AssignArgs, ClaimArgs, DrainArgs, GroupArgs, GroupCommand, GroupOpenArgs, ReleaseArgs, WorkerArgs, WorkerCommand,
+    WorkerListArgs, WorkerRegisterArgs,
+};
 use values::{BackoffArg, BeatsArg, ResumeOnArg, Variable, attempt_number, attempts_max};
 
 /// Launches and watches long-running work, and resumes what died, never two copies.
@@ -114,6 +119,27 @@ pub(crate) enum Command {
     /// Ends with 0 if it does, 12 if another attempt has taken over, 3 when nobody could answer. A job asks before it
     /// writes what must not be written twice.
     Fence(FenceArgs),
+    /// Register a worker, list all workers, or say that one ends
+    Worker(WorkerArgs),
+    /// Begin a new life of a group's executor
+    Group(GroupArgs),
+    /// Claim a target for a worker
+    ///
+    /// Prints the epoch of the claim. Ends with 0 if the worker has it, also when it asks again for the same event; with 1
+    /// if it is claimed already, by whom and with which epoch is printed; with 4 if there is no room for one more claim.
+    Claim(ClaimArgs),
+    /// Find a worker for a target, and claim it for that one
+    ///
+    /// Prints the worker and the epoch. A target that is held stays where it is. Ends with 4 if no worker has room.
+    Assign(AssignArgs),
+    /// Give a target back
+    ///
+    /// Ends with 1 if nobody holds it, and with 4 if it was claimed again since, with another epoch.
+    Release(ReleaseArgs),
+    /// Let a worker take nothing more, finish what it holds, and end
+    ///
+    /// It hears that with its next beat.
+    Drain(DrainArgs),
     /// List how attempts ended, one line each, with the reason
     Ledger(LedgerArgs),
     /// Show the journal: changes of verdict, endings, alerts, sampled beats

@@ -9,7 +9,9 @@ use latido::jobs::clock::Deadline;
 use latido::jobs::inspect::{self, AttemptState};
 use latido::jobs::records;
 use latido_protocol::attempt::{Advice, Answer, Beat, Request};
+use latido_protocol::control;
 use latido_protocol::layout::StateDir;
+use latido_protocol::registry::{Question, Reply, WorkerBeat};
 use latido_protocol::{Progress, SubjectName};
 
 use crate::args::BeatArgs;
@@ -28,6 +30,11 @@ const UNANSWERED: u8 = 3;
 
 /// Carries the command out.
 pub(crate) fn run(args: &BeatArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let is_signal = args.start || args.fail || args.exit_status.is_some() || args.run_id.is_some();
+    let worker = worker(args, &context.state).filter(|_| !is_signal);
+    if let Some(told) = worker.and_then(|worker| beat_of(worker, args, context)) {
+        return told;
+    }
     if let Some(check) = check(args, &context.state) {
         return signal::run(args, check, context);
     }
@@ -65,6 +72,31 @@ fn beat(args: &BeatArgs) -> Result<Beat, Failure> {
         Failure::usage("cannot send this beat", chain(&error), "shorten it: a checkpoint is a line, not a document")
     })?;
     Ok(Beat { progress, state: signal::state(args)?, errors: args.errors, ..Beat::default() })
+}
+
+/// The name that is no job's: a worker's, which only the agent knows.
+fn worker<'a>(args: &'a BeatArgs, state: &StateDir) -> Option<&'a SubjectName> {
+    args.subject.as_ref().filter(|name| inspect::inspect(state, name).is_none())
+}
+
+/// `None` where nobody knows a worker of that name.
+fn beat_of(worker: &SubjectName, args: &BeatArgs, context: &Context) -> Option<Result<ExitCode, Failure>> {
+    let question = Question::Beat(WorkerBeat {
+        worker: worker.clone(),
+        epoch: args.epoch,
+        sequence: None,
+        state: args.state.clone(),
+        active_job: args.active_job.clone(),
+        errors: args.errors.unwrap_or(0),
+    });
+    match client::ask_agent(&context.state, control::Request::Registry { question }, WITHIN) {
+        Ok(control::Answer::Registry { reply: Reply::Advised { advice } }) => Some(told(args, advice)),
+        Ok(control::Answer::Registry { .. }) => None,
+        // An epoch names a worker: that the agent is away is no reason to fail it.
+        Err(AskError::NobodyThere { .. }) if args.epoch.is_none() => None,
+        Ok(answer) => Some(Ok(undelivered(args, &format!("the agent answered something else: {answer:?}")))),
+        Err(error) => Some(Ok(undelivered(args, &format!("cannot {}", chain(&error))))),
+    }
 }
 
 /// Where a beat goes.

@@ -7,15 +7,19 @@ use clap::Parser;
 mod agent;
 mod alerts;
 mod args;
+mod assign;
 mod beat;
+mod claim;
 mod completions;
 mod config;
 mod context;
 mod doctor;
+mod drain;
 mod events;
 mod failure;
 mod fence;
 mod follow;
+mod group;
 mod harmless;
 mod ledger;
 mod logs;
@@ -24,6 +28,8 @@ mod orphans;
 mod outcome;
 mod pause;
 mod print;
+mod registry;
+mod release;
 mod remove;
 mod resume;
 mod run;
@@ -34,6 +40,7 @@ mod subject;
 mod table;
 mod wait;
 mod why;
+mod worker;
 
 use args::{Cli, Command};
 use context::Context;
@@ -75,6 +82,12 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Remove(args) => remove::run(args, &load()?),
         Command::Beat(args) => beat::run(args, &Context::load_or_default(&cli.global)?),
         Command::Fence(args) => fence::run(args, &Context::load_or_default(&cli.global)?),
+        Command::Worker(args) => worker::run(args, &load()?),
+        Command::Group(args) => group::run(args, &load()?),
+        Command::Claim(args) => claim::run(args, &load()?),
+        Command::Assign(args) => assign::run(args, &load()?),
+        Command::Release(args) => release::run(args, &load()?),
+        Command::Drain(args) => drain::run(args, &load()?),
         Command::Ledger(args) => ledger::run(args, &load()?),
         Command::Events(args) => events::run(args, &load()?),
         Command::Alerts(args) => alerts::run(args, &load()?),

@@ -68,13 +68,18 @@ fn ask(context: &Context, name: &SubjectName, request: Request, doing: &str) -> 
             format!("the agent cannot {message}"),
             "`latido status` lists what is watched",
         )),
-        Ok(Answer::Hello { .. } | Answer::Status { .. } | Answer::Entry { .. } | Answer::Alerts { .. }) => {
-            Err(Failure::itself(
-                format!("cannot {doing} `{name}`"),
-                "the agent answered something else",
-                "are the agent and this command of one version? `latido --version`",
-            ))
-        }
+        Ok(
+            Answer::Hello { .. }
+            | Answer::Status { .. }
+            | Answer::Entry { .. }
+            | Answer::Alerts { .. }
+            | Answer::Registry { .. }
+            | Answer::Workers { .. },
+        ) => Err(Failure::itself(
+            format!("cannot {doing} `{name}`"),
+            "the agent answered something else",
+            "are the agent and this command of one version? `latido --version`",
+        )),
         Err(AskError::NobodyThere { .. }) if is_configured(context, name) => Err(Failure::unreachable(
             format!("cannot {doing} `{name}`"),
             "no agent runs that would judge it",

@@ -70,9 +70,14 @@ pub(crate) fn run(args: &BeatArgs, check: &SubjectName, context: &Context) -> Re
             format!("the agent cannot {message}"),
             "see `latido beat --help`",
         )),
-        Ok(Answer::Hello { .. } | Answer::Status { .. } | Answer::Entry { .. } | Answer::Alerts { .. }) => {
-            Ok(undelivered(args, "the agent answered something else"))
-        }
+        Ok(
+            Answer::Hello { .. }
+            | Answer::Status { .. }
+            | Answer::Entry { .. }
+            | Answer::Alerts { .. }
+            | Answer::Registry { .. }
+            | Answer::Workers { .. },
+        ) => Ok(undelivered(args, "the agent answered something else")),
         Err(AskError::NobodyThere { .. }) if context.settings.checks.contains_key(check) => {
             Ok(undelivered(args, &format!("no agent runs that would hear of check {check}")))
         }

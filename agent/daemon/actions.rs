@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, Order};
 use latido_policy::LaunchFailure;
+use latido_process::lock::Lock;
 use latido_protocol::attempt::{Answer, Request, StopReason};
-use latido_protocol::{Span, disk, files};
+use latido_protocol::{Span, SubjectName, disk, files};
 use tokio::sync::mpsc;
 
 use crate::clock;
@@ -58,7 +59,15 @@ impl Actions {
             }
             Order::EndOrphan { attempt, grace, because: _ } => Some(self.end_orphan(attempt, grace).await),
             Order::RecordLost { attempt, because: _ } => Some(self.record_lost(attempt).await),
+            Order::CheckGroupLock { ticket, group } => Some(self.check_group_lock(ticket, group).await),
         }
+    }
+
+    /// A lock that cannot be looked at is not known to be held.
+    async fn check_group_lock(&self, ticket: u64, group: SubjectName) -> Fact {
+        let path = self.jobs.state().group_lock(&group);
+        let is_held = blocking(move || Lock::is_held(&path)).await.is_some_and(|held| held.unwrap_or(false));
+        Fact::GroupLockSeen { ticket, group, is_held }
     }
 
     async fn launch(

@@ -3,12 +3,14 @@
 //! It waits for nothing but its queue and the store. Whatever is slow (a plugin, a process that will not end, a
 //! client that does not read) waits elsewhere and comes back as a fact.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use latido_driver::{Driver, Fact, Order, Output};
 use latido_protocol::SubjectName;
+use latido_protocol::registry::{self, Reply};
 use latido_store::SqliteStore;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -26,7 +28,11 @@ type Question = Box<dyn FnOnce(&mut Driver<SqliteStore>) + Send>;
 enum Input {
     Fact(Fact),
     Question(Question),
+    Registry(Box<registry::Question>, oneshot::Sender<Reply>),
 }
+
+/// Questions whose answer waits for the store. Beyond it those are forgotten whose asker has gone.
+const WAITING_MAX: usize = 4096;
 
 /// A handle to the driver's thread.
 #[derive(Clone)]
@@ -58,7 +64,15 @@ impl DriverHandle {
         let (orders_out, orders) = mpsc::unbounded_channel();
         let (changed_out, changed) = mpsc::unbounded_channel();
         let (sequence_out, sequence) = watch::channel(0);
-        let mut thread = Thread { driver, queue, orders: orders_out, changed: changed_out, sequence: sequence_out };
+        let mut thread = Thread {
+            driver,
+            queue,
+            orders: orders_out,
+            changed: changed_out,
+            sequence: sequence_out,
+            waiting: BTreeMap::new(),
+            ticket: 0,
+        };
         let thread = std::thread::Builder::new().name("driver".to_owned()).spawn(move || thread.run())?;
         Ok((Self { inputs }, Flows { orders, changed, sequence, thread }))
     }
@@ -80,6 +94,13 @@ impl DriverHandle {
             let _unheard = answer_out.send(question(driver));
         });
         self.send(Input::Question(question)).await?;
+        answer.await.map_err(|_| Ended)
+    }
+
+    /// Asks the registry, and waits until the answer is as durable as it has to be.
+    pub(crate) async fn ask_registry(&self, question: registry::Question) -> Result<Reply, Ended> {
+        let (answer_out, answer) = oneshot::channel();
+        self.send(Input::Registry(Box::new(question), answer_out)).await?;
         answer.await.map_err(|_| Ended)
     }
 
@@ -116,6 +137,8 @@ struct Thread {
     orders: mpsc::UnboundedSender<Order>,
     changed: mpsc::UnboundedSender<SubjectName>,
     sequence: watch::Sender<u64>,
+    waiting: BTreeMap<u64, oneshot::Sender<Reply>>,
+    ticket: u64,
 }
 
 impl Thread {
@@ -128,12 +151,13 @@ impl Thread {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => break,
             };
-            let inputs = first.into_iter().chain(self.queue.try_iter()).take(STEP_MAX);
+            let inputs: Vec<Input> = first.into_iter().chain(self.queue.try_iter()).take(STEP_MAX).collect();
             let (mut facts, mut questions) = (Vec::new(), Vec::new());
             for input in inputs {
                 match input {
                     Input::Fact(fact) => facts.push(fact),
                     Input::Question(question) => questions.push(question),
+                    Input::Registry(question, asker) => facts.push(self.asked(question, asker)),
                 }
             }
             let output = self.driver.step(facts, clock::reading());
@@ -153,7 +177,16 @@ impl Thread {
         self.give_out(output, &mut store_is_away);
     }
 
-    fn give_out(&self, output: Output, store_is_away: &mut bool) {
+    fn asked(&mut self, question: Box<registry::Question>, asker: oneshot::Sender<Reply>) -> Fact {
+        if self.waiting.len() >= WAITING_MAX {
+            self.waiting.retain(|_, asker| !asker.is_closed());
+        }
+        self.ticket += 1;
+        self.waiting.insert(self.ticket, asker);
+        Fact::Asked { ticket: self.ticket, question }
+    }
+
+    fn give_out(&mut self, output: Output, store_is_away: &mut bool) {
         match (&output.store_error, *store_is_away) {
             (Some(error), false) => {
                 tracing::error!(%error, cause = ?std::error::Error::source(error), "cannot write; records and orders wait in memory");
@@ -164,6 +197,12 @@ impl Thread {
                 *store_is_away = false;
             }
             _ => {}
+        }
+        for (ticket, reply) in output.replies {
+            if let Some(asker) = self.waiting.remove(&ticket) {
+                // Nobody waits any more: the answer is for nobody, and asked again it is the same.
+                let _unheard = asker.send(reply);
+            }
         }
         for order in output.orders {
             tracing::info!(?order, "decided");

@@ -80,6 +80,7 @@ pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentE
     let journal = store.journal_id().to_owned();
     let mut driver = Driver::new(store, settings.agent.history_every.0)
         .map_err(|source| AgentError::ReadStore { path: state.database(), source })?;
+    driver.set_groups(settings.groups.clone());
     driver.configure(&settings.agent_limits());
     let confirms: Vec<_> = settings.alerts.rules.iter().map(|(rule, confirm)| (rule.clone(), *confirm)).collect();
     driver.set_alerts(settings.alerts.all, &confirms);

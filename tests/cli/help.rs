@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 39] = [
     "run",
     "wait",
     "status",
@@ -18,6 +18,16 @@ const COMMANDS: [&str; 29] = [
     "remove",
     "beat",
     "fence",
+    "worker",
+    "worker register",
+    "worker list",
+    "worker leave",
+    "group",
+    "group open",
+    "claim",
+    "assign",
+    "release",
+    "drain",
     "ledger",
     "events",
     "alerts",

@@ -11,3 +11,4 @@ mod run;
 mod status;
 mod stop;
 mod transcript;
+mod workers;

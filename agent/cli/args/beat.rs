@@ -1,10 +1,12 @@
+//! What can be typed about a beat.
+
 use clap::Args;
 use latido_protocol::{Progress, SubjectName};
 
 /// `latido beat`.
 #[derive(Debug, Args)]
 pub(crate) struct BeatArgs {
-    /// Whose beat it is [default: the attempt this runs in, $LATIDO_JOB]
+    /// Whose beat it is: a job, or a registered worker [default: the attempt this runs in, $LATIDO_JOB]
     #[arg(value_name = "SUBJECT")]
     pub(crate) subject: Option<SubjectName>,
     /// How far the work is: 0.41 or 41%
@@ -28,6 +30,12 @@ pub(crate) struct BeatArgs {
     /// Errors counted so far
     #[arg(long, value_name = "N")]
     pub(crate) errors: Option<u64>,
+    /// What a worker works on, in your own words
+    #[arg(long, value_name = "JOB")]
+    pub(crate) active_job: Option<String>,
+    /// The epoch that a worker's registration printed; without it the name is trusted
+    #[arg(long, value_name = "N")]
+    pub(crate) epoch: Option<u64>,
     /// A run begins
     #[arg(long, conflicts_with_all = ["fail", "exit_status"])]
     pub(crate) start: bool,

@@ -153,9 +153,14 @@ pub(super) fn agent(state: &StateDir) -> Check {
         Ok(Answer::Error { message }) => {
             Check::fail(name, format!("it answers that it cannot {message}"), "start the agent of this version")
         }
-        Ok(Answer::Status { .. } | Answer::Entry { .. } | Answer::Alerts { .. } | Answer::Done) => {
-            Check::fail(name, "something else answers on its socket", "look who listens on agent.sock")
-        }
+        Ok(
+            Answer::Status { .. }
+            | Answer::Registry { .. }
+            | Answer::Workers { .. }
+            | Answer::Entry { .. }
+            | Answer::Alerts { .. }
+            | Answer::Done,
+        ) => Check::fail(name, "something else answers on its socket", "look who listens on agent.sock"),
         Err(AskError::NobodyThere { .. }) => Check::warn(name, "no agent watches this state directory", start),
         Err(error) => Check::fail(name, chain(&error), start),
     }

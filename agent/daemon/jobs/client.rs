@@ -254,9 +254,11 @@ impl EventStream {
             control::Answer::Entry { entry } => Ok(Streamed::Entry(entry)),
             control::Answer::Done => Ok(Streamed::Done),
             control::Answer::Error { message } => Ok(Streamed::Refused(message)),
-            control::Answer::Hello { .. } | control::Answer::Status { .. } | control::Answer::Alerts { .. } => {
-                Ok(Streamed::Refused("understand the agent's answer".to_owned()))
-            }
+            control::Answer::Hello { .. }
+            | control::Answer::Registry { .. }
+            | control::Answer::Workers { .. }
+            | control::Answer::Alerts { .. }
+            | control::Answer::Status { .. } => Ok(Streamed::Refused("understand the agent's answer".to_owned())),
         }
     }
 }

@@ -37,6 +37,9 @@ pub(super) struct Document {
     /// Jobs that the agent knows from the config, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) job: BTreeMap<String, JobTable>,
+    /// Groups of workers, by name. One that is not named here has the defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) group: BTreeMap<String, GroupTable>,
     /// Checks, dead man's switches that something signals on a schedule, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) check: BTreeMap<String, CheckTable>,
@@ -232,4 +235,22 @@ pub(super) struct JobTable {
     pub(super) slots: Vec<String>,
     /// Whether the agent launches it once by itself when it has no attempt (auto), or only by order (manual).
     pub(super) start: Option<Text<StartMode>>,
+}
+
+/// `[group.NAME]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct GroupTable {
+    /// Claims that its workers may hold together. Without it there is no limit.
+    pub(super) capacity: Option<NonZeroU32>,
+    /// Claims that one worker may hold. Without it: 1.
+    pub(super) claims_per_worker: Option<NonZeroU32>,
+    /// How often beats are expected, where a worker does not say. Without it: 30s.
+    pub(super) interval: Option<Text<Span>>,
+    /// Intervals without a beat after which a worker is dead; not beside a ttl. Without it: 6.
+    pub(super) missed: Option<NonZeroU32>,
+    /// Silence after which a worker is dead; not beside missed.
+    pub(super) ttl: Option<Text<Span>>,
+    /// Time for the first beat. Without it: 1m.
+    pub(super) start_within: Option<Text<Span>>,
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use latido_policy::GroupSettings;
 use latido_protocol::files::{Backoff, Beats, Budget, LogLimits, Orphans, Resume, ResumeOn};
 use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
@@ -33,6 +34,8 @@ pub struct Settings {
     pub alerts: AlertsSettings,
     /// jobs of the config
     pub jobs: BTreeMap<SubjectName, ConfiguredJob>,
+    /// groups of workers
+    pub groups: BTreeMap<SubjectName, GroupSettings>,
     /// checks of the config
     pub checks: BTreeMap<SubjectName, ConfiguredCheck>,
     /// watched processes of the config
@@ -341,6 +344,7 @@ impl Default for Settings {
             slots: BTreeMap::new(),
             alerts: AlertsTable::default().decide(&["liveness"]).0,
             jobs: BTreeMap::new(),
+            groups: BTreeMap::new(),
             checks: BTreeMap::new(),
             processes: BTreeMap::new(),
             warnings: Vec::new(),

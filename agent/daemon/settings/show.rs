@@ -2,10 +2,13 @@
 
 use std::num::NonZeroU32;
 
+use latido_policy::GroupSettings;
+use latido_protocol::Span;
+
 use super::alerts::AlertsTable;
 use super::document::{
-    AgentTable, BlackoutTable, Document, GrantTable, JobTable, JournalTable, LimitsTable, LogTable, PluginTable,
-    PolicyTable, ResumeTable, SinkTable,
+    AgentTable, BlackoutTable, Document, GrantTable, GroupTable, JobTable, JournalTable, LimitsTable, LogTable,
+    PluginTable, PolicyTable, ResumeTable, SinkTable,
 };
 use super::model::{ConfiguredJob, PluginSettings, Policy, Settings};
 use super::text::{Size, Text};
@@ -53,6 +56,7 @@ impl Settings {
             slots: self.slots.iter().map(|(name, max)| (name.clone(), Text(*max))).collect(),
             alerts: Some(AlertsTable::of(&self.alerts)),
             job: self.jobs.iter().map(|(name, job)| (name.to_string(), job_table(job))).collect(),
+            group: self.groups.iter().map(|(name, group)| (name.to_string(), group_table(group))).collect(),
             check: self.checks.iter().map(|(name, check)| (name.to_string(), check.table())).collect(),
             process: self.processes.iter().map(|(name, process)| (name.to_string(), process.table())).collect(),
         }
@@ -121,5 +125,16 @@ fn job_table(job: &ConfiguredJob) -> JobTable {
         run_for: own.run_for.map(Text),
         slots: own.slots.clone(),
         start: Some(Text(job.start)),
+    }
+}
+
+fn group_table(group: &GroupSettings) -> GroupTable {
+    GroupTable {
+        capacity: group.capacity,
+        claims_per_worker: Some(group.claims_max),
+        interval: Some(Text(Span(group.lease.interval()))),
+        missed: None,
+        ttl: Some(Text(Span(group.lease.ttl()))),
+        start_within: Some(Text(Span(group.lease.start_within()))),
     }
 }

@@ -117,6 +117,14 @@ impl Control {
                 Ok(()) => Answer::Done,
                 Err(error) => Answer::Error { message: error.to_string() },
             },
+            Request::Registry { question } => match self.driver.ask_registry(question).await {
+                Ok(reply) => Answer::Registry { reply },
+                Err(error) => Answer::Error { message: error.to_string() },
+            },
+            Request::Workers => match self.driver.ask(|driver| driver.workers()).await {
+                Ok(status) => Answer::Workers { status: Box::new(status) },
+                Err(error) => Answer::Error { message: error.to_string() },
+            },
             Request::Signal { subject, signal, run_id, state } => {
                 done(watched::signal(&self.driver, subject, signal, run_id, state).await)
             }

@@ -56,6 +56,17 @@ impl<S: Store> Driver<S> {
             Fact::RuleAnswered { rule, subjects, findings } => {
                 self.rule_answered(&rule, &subjects, findings);
             }
+            Fact::Asked { ticket, question } => match self.registrar.ask(ticket, *question, wall) {
+                Ok(events) => {
+                    events.into_iter().for_each(|event| self.policy.handle_event(Event::Registry(event), now));
+                }
+                Err(reply) => self.replies.push((ticket, reply)),
+            },
+            Fact::GroupLockSeen { ticket, group, is_held } => {
+                if let Some(event) = self.registrar.lock_seen(ticket, &group, is_held) {
+                    self.policy.handle_event(Event::Registry(event), now);
+                }
+            }
             Fact::Watched(fact) => self.apply_watched(*fact, now, wall),
             Fact::RuleFailed { rule, detail } => self.rule_failed(&rule, &detail),
             Fact::Noted { what, detail } => {

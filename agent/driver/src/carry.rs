@@ -1,12 +1,13 @@
 //! The policy's actions become rows, entries and orders with names. No choice is left here.
 
-use latido_policy::{Action, Attempt, CheckAction, ProcessAction, Reason, SubjectId};
+use latido_policy::{Action, Attempt, CheckAction, Moment, ProcessAction, Reason, SubjectId};
 use latido_protocol::journal::Body;
 use latido_protocol::{SubjectName, WallTime};
 use latido_store::{Store, SubjectRow};
 
 use crate::fact::{AttemptName, Order};
 use crate::record::RowState;
+use crate::registry::Carried;
 use crate::{Driver, record, translate};
 
 impl<S: Store> Driver<S> {
@@ -98,12 +99,25 @@ impl<S: Store> Driver<S> {
                 let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());
                 self.pending.entries.push(record::entry(wall, &record::noted("gap", detail)));
             }
+            Action::Registry(action) => self.registrar.carry(action, self.policy.registry(), &mut self.carried),
             Action::RecordBlackout { change } => {
                 let (what, detail) = record::blackout(change);
                 tracing::warn!(what, "{detail}");
                 self.pending.entries.push(record::entry(wall, &record::noted(what, detail)));
             }
         }
+    }
+
+    /// Puts what came of the registry's actions, and what is to be written of it without one, where it belongs.
+    pub(crate) fn carry_registry(&mut self, now: Moment, wall: WallTime) {
+        let registry = self.policy.registry();
+        self.registrar.settle(registry);
+        let Carried { writes, entries, replies, locks } = std::mem::take(&mut self.carried);
+        self.pending.registry.extend(writes);
+        self.pending.registry.extend(self.registrar.flush(registry, now));
+        self.pending.entries.extend(entries.iter().map(|body| record::entry(wall, body)));
+        self.replies.extend(replies);
+        self.orders.extend(locks.into_iter().map(|(ticket, group)| Order::CheckGroupLock { ticket, group }));
     }
 
     /// The attempt by its name, and who holds it.

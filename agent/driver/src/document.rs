@@ -1,6 +1,7 @@
 //! The status document: what the policy judged, beside the latest whole records.
 
 use latido_policy::{Moment, SubjectView};
+use latido_protocol::registry::RegistryStatus;
 use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
 use latido_protocol::{Span, SubjectName};
 use latido_store::Store;
@@ -22,9 +23,17 @@ impl<S: Store> Driver<S> {
             .all_watched()
             .filter(|(_, watched)| is_asked(&watched.name))
             .filter_map(|(id, watched)| self.watched_status(id, watched, now));
-        let mut subjects: Vec<SubjectStatus> = jobs.chain(watched).collect();
+        let at = self.moment_to_wall(now);
+        let workers = self.workers().workers.into_iter().filter(|worker| is_asked(&worker.name));
+        let workers = workers.map(|worker| crate::registry::subject(worker, at));
+        let mut subjects: Vec<SubjectStatus> = jobs.chain(watched).chain(workers).collect();
         subjects.sort_by(|one, other| one.name.cmp(&other.name));
         subjects
+    }
+
+    /// All workers and targets, of one moment.
+    pub fn workers(&self) -> RegistryStatus {
+        self.registrar.status(self.policy.registry())
     }
 
     fn subject_status(&self, view: &SubjectView, latest: &Latest, now: Moment) -> SubjectStatus {

@@ -6,6 +6,7 @@ use latido_policy::Life;
 use latido_protocol::SubjectName;
 use latido_protocol::files::{End, JobFile, Start, Status, Wanted};
 use latido_protocol::journal::Severity;
+use latido_protocol::registry::Question;
 
 /// One attempt, named so that no other can be meant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -101,6 +102,22 @@ pub enum Fact {
         subjects: Vec<SubjectName>,
         /// what holds
         findings: Vec<Finding>,
+    },
+    /// Somebody asks about workers, groups or claims.
+    Asked {
+        /// the question's number; its reply carries it
+        ticket: u64,
+        /// what
+        question: Box<Question>,
+    },
+    /// The lock of a group was looked at.
+    GroupLockSeen {
+        /// the question that it was looked at for
+        ticket: u64,
+        /// which
+        group: SubjectName,
+        /// whether somebody holds it, who can only be the asker
+        is_held: bool,
     },
     /// Something about a subject that is only watched.
     Watched(Box<crate::watch_fact::WatchFact>),
@@ -221,6 +238,13 @@ pub enum Order {
         grace: Duration,
         /// why, in words
         because: String,
+    },
+    /// Look whether the group's lock is held, and tell `GroupLockSeen`.
+    CheckGroupLock {
+        /// the question
+        ticket: u64,
+        /// which
+        group: SubjectName,
     },
     /// Record that an attempt is lost.
     RecordLost {

@@ -21,6 +21,7 @@ mod limits;
 mod listening;
 mod memory;
 mod record;
+pub mod registry;
 mod schedule;
 mod sweep;
 mod translate;
@@ -29,8 +30,9 @@ mod watched;
 
 use std::time::Duration;
 
-use latido_policy::{Event, Moment, Policy};
+use latido_policy::{Event, GroupSettings, Moment, Policy};
 use latido_protocol::SubjectName;
+use latido_protocol::registry::Reply;
 use latido_store::{Batch, Store, StoreError};
 
 pub use alert_requests::{AlertRefused, recorded_alerts};
@@ -48,6 +50,7 @@ use book::Book;
 use calendar::Calendar;
 use limits::SlotBook;
 use record::RowState;
+use registry::{Carried, Registrar};
 
 /// Entries that wait in memory while the store is away. Beyond it sampled beats are dropped first and everything
 /// else is kept: transitions and endings are few.
@@ -58,6 +61,9 @@ const PENDING_BEATS_MAX: usize = 10_000;
 pub struct Output {
     /// what to do, in order
     pub orders: Vec<Order>,
+    /// what questions are answered, each by its number. While the store is away only beats are, which were heard; the
+    /// others wait until their records are durable.
+    pub replies: Vec<(u64, Reply)>,
     /// subjects whose verdict or phase changed: rules want to be asked about them
     pub changed: Vec<SubjectName>,
     /// the journal's newest entry; grows when sinks have something to read
@@ -88,6 +94,9 @@ pub struct Driver<S> {
     changed: Vec<SubjectName>,
     last_sequence: u64,
     stored: std::collections::BTreeMap<SubjectName, StoredRow>,
+    registrar: Registrar,
+    carried: Carried,
+    replies: Vec<(u64, Reply)>,
 }
 
 /// What the store remembered of a subject from before the agent's start.
@@ -116,15 +125,23 @@ impl<S: Store> Driver<S> {
                 Some((name, StoredRow { kind: row.kind, text: row.state, state, pickups: row.pickups, recorded }))
             })
             .collect();
+        let listening = Listening::default();
+        let (mut policy, mut registrar) = (Policy::default(), Registrar::new(listening.now()));
+        for event in registrar.restore(store.registry()?, listening.now()) {
+            policy.handle_event(Event::Registry(event), listening.now());
+        }
         Ok(Self {
-            policy: Policy::default(),
+            policy,
             alerts: AlertBook { remembered: Some((store.alerts()?, store.silences()?)), ..AlertBook::default() },
             last_sequence: store.last_sequence()?,
             store,
             book: Book::default(),
+            listening,
+            registrar,
+            carried: Carried::default(),
+            replies: Vec::new(),
             slots: SlotBook::default(),
             sweep: Sweep::default(),
-            listening: Listening::default(),
             calendar: Calendar::default(),
             checks_saved_at: None,
             history_every,
@@ -151,6 +168,7 @@ impl<S: Store> Driver<S> {
         self.tell_calendar(now, reading.wall, gap);
         self.policy.handle_timeout(now);
         self.carry_all(reading.wall);
+        self.carry_registry(now, reading.wall);
         self.save_checks(now);
         let store_error = self.commit().err();
         self.tell_store(store_error.is_some());
@@ -159,15 +177,33 @@ impl<S: Store> Driver<S> {
             tracing::warn!(ended = sweep.ended.len(), lost = sweep.lost.len(), "sweep: {sweep}");
         }
         let orders = if store_error.is_none() { std::mem::take(&mut self.orders) } else { Vec::new() };
-        let next = self.policy.poll_timeout();
+        let replies = self.take_replies(store_error.is_none());
+        let next =
+            self.policy.poll_timeout().into_iter().chain(self.registrar.write_at(self.policy.registry(), now)).min();
         Output {
             orders,
+            replies,
             changed: std::mem::take(&mut self.changed),
             last_sequence: self.last_sequence,
             sweep,
             wake_in: self.listening.plan(next),
             store_error,
         }
+    }
+
+    /// Takes in what was decided for groups of workers. Called once, before the first step.
+    pub fn set_groups(&mut self, groups: std::collections::BTreeMap<SubjectName, GroupSettings>) {
+        for event in self.registrar.set_groups(groups) {
+            self.policy.handle_event(Event::Registry(event), self.listening.now());
+        }
+    }
+
+    fn take_replies(&mut self, is_durable: bool) -> Vec<(u64, Reply)> {
+        let replies = std::mem::take(&mut self.replies);
+        let is_ready = |(_, reply): &(u64, Reply)| is_durable || matches!(reply, Reply::Advised { .. });
+        let (ready, waiting) = replies.into_iter().partition(is_ready);
+        self.replies = waiting;
+        ready
     }
 
     /// Says when the step before was done. A step that took long heard nothing meanwhile, however soon the next one comes.
@@ -236,11 +272,15 @@ impl<S: Store> Driver<S> {
             || !pending.alerts.is_empty()
             || !pending.alerts_over.is_empty()
             || !pending.silences.is_empty()
-            || !pending.silences_over.is_empty();
+            || !pending.silences_over.is_empty()
+            || !pending.registry.iter().all(registry::is_passing);
         let result = if durable { self.store.commit(pending) } else { self.store.commit_quick(pending) };
         match result {
             Ok(committed) => {
                 self.last_sequence = committed.last_sequence;
+                if !committed.refused.is_empty() {
+                    tracing::error!(refused = ?committed.refused, "the store holds newer rows: does another agent write to it?");
+                }
                 *pending = Batch::default();
                 Ok(())
             }
@@ -257,6 +297,8 @@ impl<S: Store> Driver<S> {
         self.pending.subjects.reverse();
         self.pending.subjects.retain(|row| seen.insert(row.name.clone()));
         self.pending.subjects.reverse();
+        // A beat that was not written is written with the next one.
+        self.pending.registry.retain(|write| !registry::is_passing(write));
         let beats = self.pending.entries.iter().filter(|entry| entry.kind == "beat").count();
         let mut excess = beats.saturating_sub(PENDING_BEATS_MAX);
         self.pending.entries.retain(|entry| {

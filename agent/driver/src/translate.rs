@@ -283,8 +283,8 @@ pub(crate) fn stop_reason(because: &policy::Reason) -> StopReason {
     }
 }
 
-/// What the store's row says of a subject; `None` for words of another version.
-pub(crate) fn recorded(verdict: &str, phase: &str) -> Option<policy::Recorded> {
+/// What the store's row says of a verdict; `None` for a word of another version.
+pub(crate) fn recorded_verdict(verdict: &str) -> Option<policy::Verdict> {
     let verdicts = [
         policy::Verdict::Waiting,
         policy::Verdict::Missing,
@@ -298,6 +298,11 @@ pub(crate) fn recorded(verdict: &str, phase: &str) -> Option<policy::Recorded> {
         policy::Verdict::Unknown,
         policy::Verdict::Ended,
     ];
+    verdicts.into_iter().find(|known| self::verdict(*known).to_string() == verdict)
+}
+
+/// What the store's row says of a subject; `None` for words of another version.
+pub(crate) fn recorded(verdict: &str, phase: &str) -> Option<policy::Recorded> {
     let phases = [
         policy::Phase::Pending,
         policy::Phase::Queued,
@@ -311,7 +316,7 @@ pub(crate) fn recorded(verdict: &str, phase: &str) -> Option<policy::Recorded> {
         policy::Phase::Ended,
     ];
     Some(policy::Recorded {
-        verdict: verdicts.into_iter().find(|known| self::verdict(*known).to_string() == verdict)?,
+        verdict: recorded_verdict(verdict)?,
         phase: phases.into_iter().find(|known| self::phase(*known).to_string() == phase)?,
     })
 }

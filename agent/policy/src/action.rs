@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use crate::{
-    AlertAction, Attempt, BlackoutChange, CheckAction, Phase, ProcessAction, ProcessId, Reason, SubjectId, Verdict,
+    AlertAction, Attempt, BlackoutChange, CheckAction, Phase, ProcessAction, ProcessId, Reason, RegistryAction,
+    SubjectId, Verdict,
 };
 
 /// Something to do, so exact that no choice is left. Each may be carried out twice: it carries the epoch.
@@ -98,6 +99,8 @@ pub enum Action {
         /// how long
         length: Duration,
     },
+    /// Something about workers, groups or targets.
+    Registry(RegistryAction),
     /// Write into the journal that the agent doubts itself, or does no more, and raise or end the one alert about that.
     RecordBlackout {
         /// what changed

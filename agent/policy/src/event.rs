@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::{
     AlertEvent, Attempt, BlackoutSettings, CheckEvent, Class, Fingerprint, History, JobSettings, Limit, Pacing, Phase,
-    ProcessEvent, ProcessId, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
+    ProcessEvent, ProcessId, RegistryEvent, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
 };
 
 /// Something that has happened.
@@ -113,6 +113,8 @@ pub enum Event {
         /// how long, on the clock that counts everything
         length: Duration,
     },
+    /// Something about workers, groups or targets.
+    Registry(RegistryEvent),
     /// The store did not take what was recorded: until it does, the agent's own word is worth nothing after a crash.
     StoreFailed,
     /// The store took what was recorded.

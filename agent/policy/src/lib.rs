@@ -16,9 +16,11 @@ mod backoff;
 mod blackout;
 mod budget;
 mod check;
+mod claim;
 mod deadlines;
 mod event;
 mod found;
+mod group;
 mod history;
 mod job;
 mod limit;
@@ -33,6 +35,7 @@ mod policy;
 mod process;
 mod queue;
 mod reason;
+mod registry;
 mod run;
 mod settle;
 mod sighting;
@@ -45,7 +48,9 @@ mod transitions;
 mod verdict;
 mod view;
 mod watched;
+mod wheel;
 mod words;
+mod worker;
 
 pub use action::Action;
 pub use alert_event::{AlertAction, AlertEvent, Resolution, SilenceEnd, Telling};
@@ -55,9 +60,11 @@ pub use alert_model::{
 };
 pub use blackout::{BlackoutCause, BlackoutChange, BlackoutSettings};
 pub use budget::{Budget, Counter, Spent};
+pub use claim::{AfterRelease, Claim, ReleasedClaim, Target, TargetId, TargetState};
 pub use event::{
     Ending, Event, Excuse, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded,
 };
+pub use group::{ClaimLimit, GroupId, GroupSettings};
 pub use history::History;
 pub use limit::Limit;
 pub use model::{
@@ -68,6 +75,10 @@ pub use moment::Moment;
 pub use pacing::Pacing;
 pub use policy::Policy;
 pub use reason::{Reason, StopReason};
+pub use registry::{
+    ClaimList, FoundWorker, GroupView, Refusal, Registry, RegistryAction, RegistryAnswer, RegistryEvent, Speaker,
+    Sweep, Ticket, WORKERS_MAX, WorkerView,
+};
 pub use run::{OPEN_RUNS_MAX, OpenRun, Runs};
 pub use sighting::{
     Absence, Exit, Naming, ProcessAction, ProcessEvent, ProcessFound, ProcessReason, ProcessSettings, Sighting,
@@ -79,3 +90,4 @@ pub use signal::{
 pub use slots::{SLOTS_MAX, SlotId, SlotSet};
 pub use verdict::{Existence, Facts, Judgement, judge, next_change};
 pub use view::{NextStep, SubjectView};
+pub use worker::{Advice, Death, WorkerId, WorkerLease, WorkerReport, WorkerStanding};

@@ -9,8 +9,8 @@ use crate::deadlines::Deadlines;
 use crate::job::{Input, Job, Outbox};
 use crate::watched::{Subject, Watched};
 use crate::{
-    About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, ProcessId, Severity, Silence, SubjectId,
-    SubjectView,
+    About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, ProcessId, Registry, Severity, Silence,
+    SubjectId, SubjectView,
 };
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
@@ -18,6 +18,7 @@ use crate::{
 pub struct Policy {
     jobs: BTreeMap<SubjectId, Entry>,
     deadlines: Deadlines,
+    registry: Registry,
     watched: Watched,
     alerts: Alerts,
     blackout: Blackout,
@@ -50,6 +51,7 @@ impl Policy {
         Self {
             jobs: BTreeMap::new(),
             deadlines: Deadlines::default(),
+            registry: Registry::default(),
             watched: Watched::default(),
             alerts: Alerts::default(),
             blackout: Blackout::default(),
@@ -96,6 +98,7 @@ impl Policy {
                 self.tell(subject, Input::Answered { attempt, proposal }, now);
             }
             Event::LookFailed { subject, attempt } => self.tell(subject, Input::LookFailed { attempt }, now),
+            Event::Registry(event) => self.registry.handle_event(event, now),
             Event::Check(event) => self.watched.handle_check(event, now, &mut self.outbox),
             Event::Process(event) => self.watched.handle_process(event, now, &mut self.outbox),
             Event::Alert(event) => self.alerts.handle_event(event, now),
@@ -132,6 +135,7 @@ impl Policy {
         for subject in due {
             self.with(subject, now, |job, out| job.time_out(now, out));
         }
+        self.registry.handle_timeout(now);
         self.watched.handle_timeout(now, &mut self.outbox);
         self.actions.extend(self.outbox.actions.drain(..));
         self.record_blackout(now);
@@ -153,13 +157,20 @@ impl Policy {
             self.outbox.queue.poll_timeout(self.now),
             self.blackout.poll_timeout(),
             self.alerts.poll_timeout(),
+            self.registry.poll_timeout(),
         ];
         others.into_iter().flatten().min()
     }
 
     /// Takes out the next action. They are to be carried out in this order.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.actions.pop_front().or_else(|| self.registry.poll_action().map(Action::Registry))
+    }
+
+    /// Workers, groups and targets, for whoever looks at them.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// Answers all that is known of one subject, as of the latest moment that was told.

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::alerts::{AlertRequest, AlertsDocument};
+use crate::registry::{Question, RegistryStatus, Reply};
 use crate::status::StatusDocument;
 use crate::{Span, SubjectName};
 
@@ -76,6 +77,13 @@ pub enum Request {
         /// what
         ask: AlertRequest,
     },
+    /// Something about workers, groups or claims.
+    Registry {
+        /// what
+        question: Question,
+    },
+    /// All workers and targets at one moment.
+    Workers,
 }
 
 /// What a check says of itself.
@@ -122,6 +130,16 @@ pub enum Answer {
     Alerts {
         /// the document
         document: Box<AlertsDocument>,
+    },
+    /// To a question of the registry.
+    Registry {
+        /// its answer
+        reply: Reply,
+    },
+    /// To a question for all workers.
+    Workers {
+        /// all of one moment
+        status: Box<RegistryStatus>,
     },
     /// It is done.
     Done,

@@ -47,6 +47,11 @@ impl StateDir {
         self.0.join("ledger.jsonl")
     }
 
+    /// The lock of a group: its executor holds it while it lives.
+    pub fn group_lock(&self, group: &SubjectName) -> PathBuf {
+        self.0.join("groups").join(format!("{group}.lock"))
+    }
+
     /// What plugins keep: databases, files, their compiled form.
     pub fn plugins(&self) -> PathBuf {
         self.0.join("plugins")

@@ -18,6 +18,7 @@ mod name;
 pub mod notify;
 mod outcome;
 mod progress;
+pub mod registry;
 pub mod status;
 mod time;
 

@@ -5,10 +5,12 @@ use crate::alert_conformance;
 use crate::rows::{Batch, Committed, Cursor, JournalBound, NewEntry, SetAside, SubjectRow};
 use crate::store::{PLUGIN_STATE_BYTES_MAX, Store};
 
+mod registry;
+
 /// One item: what it shows, and the check.
 type Item = (&'static str, fn(&mut dyn Store) -> Result<(), StoreError>);
 
-const ITEMS: [Item; 18] = [
+const ITEMS: [Item; 23] = [
     ("a new store is empty", a_new_store_is_empty),
     ("entries are numbered from 1 without holes", entries_are_numbered_without_holes),
     ("entries keep every field", entries_keep_every_field),
@@ -27,6 +29,11 @@ const ITEMS: [Item; 18] = [
     ("trimming goes in steps and counts what a sink loses", trimming_counts_losses),
     ("trimming everything gives no number twice", trimming_gives_no_number_twice),
     ("a checkpoint changes nothing", a_checkpoint_changes_nothing),
+    ("rows of the registry keep every field", registry::rows_keep_every_field),
+    ("changes of the registry are made in their order", registry::changes_are_made_in_order),
+    ("a reap releases what its worker holds", registry::a_reap_releases),
+    ("a reap that meets something else does nothing", registry::a_reap_meets_its_condition_or_does_nothing),
+    ("an older epoch of the registry is refused, and the highest is kept", registry::an_older_epoch_is_refused),
 ];
 
 /// Runs the whole list, each item on a new and empty store.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::StoreError;
 use crate::alert_rows::{AlertRow, SilenceRow};
+use crate::registry::{MemoryRegistry, RegistryRows, refused_name};
 use crate::rows::{Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits};
 use crate::store::{PLUGIN_STATE_BYTES_MAX, Store};
 
@@ -18,6 +19,7 @@ pub struct MemoryStore {
     last_sequence: u64,
     sinks: BTreeMap<String, Sink>,
     plugin_state: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    registry: MemoryRegistry,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -60,6 +62,11 @@ impl Store for MemoryStore {
         }
         for name in &batch.removed {
             self.subjects.remove(name);
+        }
+        for write in &batch.registry {
+            if !self.registry.write(write) {
+                refused.extend(refused_name(write));
+            }
         }
         let first_sequence = self.last_sequence + 1;
         for entry in &batch.entries {
@@ -116,6 +123,10 @@ impl Store for MemoryStore {
 
     fn silences(&self) -> Result<Vec<SilenceRow>, StoreError> {
         Ok(self.silences.values().cloned().collect())
+    }
+
+    fn registry(&self) -> Result<RegistryRows, StoreError> {
+        Ok(self.registry.rows())
     }
 
     fn attach_sink(&mut self, sink: &str) -> Result<Cursor, StoreError> {

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::alert_queries;
 use crate::error::StoreError;
+use crate::registry_queries;
 use crate::rows::{Batch, Committed, Cursor, EntryRow, JournalBound, NewEntry, SetAside, SubjectRow, Trimmed};
 use crate::sqlite::Failure;
 use crate::store::PLUGIN_STATE_BYTES_MAX;
@@ -14,7 +15,7 @@ pub(crate) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
 }
 
-fn optional_number(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
+pub(crate) fn optional_number(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
     match row.get::<_, Option<i64>>(column)? {
         Some(_) => number(row, column).map(Some),
         None => Ok(None),
@@ -28,7 +29,8 @@ pub(crate) fn bound(value: u64) -> i64 {
 
 /// Writes all parts of the batch in the order of its fields. Its numbers have been checked.
 pub(crate) fn write_batch(connection: &Connection, batch: &Batch) -> rusqlite::Result<Committed> {
-    let refused = write_subjects(connection, &batch.subjects)?;
+    let mut refused = write_subjects(connection, &batch.subjects)?;
+    registry_queries::write(connection, &batch.registry, &mut refused)?;
     if !batch.removed.is_empty() {
         let mut remove = connection.prepare_cached("delete from subjects where name = ?1")?;
         for name in &batch.removed {

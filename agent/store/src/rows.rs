@@ -2,6 +2,7 @@
 
 use crate::StoreError;
 use crate::alert_rows::{AlertRow, SilenceRow};
+use crate::registry::RegistryWrite;
 
 /// The current state of one subject; one row each, replaced in place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,6 +83,8 @@ pub struct Batch {
     pub silences: Vec<SilenceRow>,
     /// numbers of silences that have ended; unknown ones are no error
     pub silences_over: Vec<u32>,
+    /// changes of groups, workers and targets, in this order
+    pub registry: Vec<RegistryWrite>,
 }
 
 /// What a commit did.
@@ -91,7 +94,8 @@ pub struct Committed {
     pub first_sequence: u64,
     /// number of the batch's last entry; without entries that of the journal's last
     pub last_sequence: u64,
-    /// subjects whose row carried an older epoch than the stored one and was not written; everything else was
+    /// subjects, workers and targets whose row carried an older epoch than the stored one, or whose reap met something
+    /// else than it expected, and was not written; everything else was
     pub refused: Vec<String>,
 }
 

@@ -12,11 +12,12 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::alert_rows::{AlertRow, SilenceRow};
 use crate::error::{OpenError, StoreError, Trouble};
 use crate::open::{self, BUSY_ATTEMPTS, BUSY_TIMEOUT, beside};
+use crate::registry::RegistryRows;
 use crate::rows::{
     Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits, stored,
 };
 use crate::store::Store;
-use crate::{alert_queries, queries};
+use crate::{alert_queries, queries, registry_queries};
 
 /// Bytes of a page, SQLite's default.
 const PAGE_BYTES: u64 = 4096;
@@ -195,6 +196,10 @@ impl Store for SqliteStore {
 
     fn silences(&self) -> Result<Vec<SilenceRow>, StoreError> {
         self.read(alert_queries::silences)
+    }
+
+    fn registry(&self) -> Result<RegistryRows, StoreError> {
+        self.read(registry_queries::rows)
     }
 
     fn attach_sink(&mut self, sink: &str) -> Result<Cursor, StoreError> {

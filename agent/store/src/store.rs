@@ -2,6 +2,7 @@
 
 use crate::StoreError;
 use crate::alert_rows::{AlertRow, SilenceRow};
+use crate::registry::RegistryRows;
 use crate::rows::{Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed};
 
 /// Bytes of keys and values that one plugin may keep. A strategy's notes on a few thousand jobs fit; a plugin that
@@ -71,6 +72,13 @@ pub trait Store: Send {
     ///
     /// The rows cannot be read.
     fn silences(&self) -> Result<Vec<SilenceRow>, StoreError>;
+
+    /// Returns all rows of groups, workers and targets, by name.
+    ///
+    /// # Errors
+    ///
+    /// The rows cannot be read.
+    fn registry(&self) -> Result<RegistryRows, StoreError>;
 
     /// Makes the sink known, from the oldest entry kept, and returns its cursor. A known sink stays where it is.
     ///

@@ -20,6 +20,7 @@ mod processes;
 mod properties;
 mod queue;
 mod quiet;
+mod registry;
 mod restart;
 mod table;
 mod watch;

@@ -279,6 +279,7 @@ proptest! {
                 | Event::OrphanEnded { .. }
                 | Event::StrategyAnswered { .. }
                 | Event::LookFailed { .. }
+                | Event::Registry(_)
                 | Event::Check(_)
                 | Event::Process(_)
                 | Event::Alert(_)
@@ -322,6 +323,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::OrphanEnded { .. }
         | Event::StrategyAnswered { .. }
         | Event::LookFailed { .. }
+        | Event::Registry(_)
         | Event::Alert(_)
         | Event::Check(_)
         | Event::Process(_)
@@ -468,6 +470,7 @@ impl World {
                 | Action::RecordBlackout { .. }
                 | Action::Alert(_) => {}
                 Action::Check(_) | Action::Process(_) => unreachable!("a job gives out neither"),
+                Action::Registry(action) => panic!("no worker is known: {action:?}"),
                 Action::Launch { .. } => {
                     assert_eq!(self.real, Real::Nothing, "a launch beside what lives or is not recorded");
                     self.orders.push(action);
@@ -552,6 +555,7 @@ impl World {
             | Action::RecordPhase { .. }
             | Action::RecordGap { .. }
             | Action::RecordBlackout { .. }
+            | Action::Registry(_)
             | Action::Check(_)
             | Action::Process(_)
             | Action::Alert(_) => {}

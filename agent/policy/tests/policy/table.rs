@@ -199,6 +199,7 @@ fn short(action: &Action) -> String {
         Action::AskStrategy { attempt, .. } => format!("ASK about {}", attempt.number.0),
         Action::Launch { attempt, .. } => format!("LAUNCH {} epoch {}", attempt.number.0, attempt.epoch.0),
         Action::RecordGap { length } => format!("gap {length:?}"),
+        Action::Registry(action) => format!("{action:?}"),
         Action::RecordBlackout { change } => format!("blackout {change:?}"),
         Action::Alert(action) => format!("{action:?}"),
         Action::Check(_) | Action::Process(_) => unreachable!("a job gives out neither"),
@@ -283,6 +284,7 @@ fn acts(action: &Action) -> bool {
         | Action::RecordPhase { .. }
         | Action::RecordGap { .. }
         | Action::RecordBlackout { .. }
+        | Action::Registry(_)
         | Action::Alert(_) => false,
         Action::Check(_) | Action::Process(_) => unreachable!("a job gives out neither"),
         Action::RecordLost { .. }

@@ -207,6 +207,7 @@ fn short(action: &Action) -> String {
         | Action::Launch { .. }
         | Action::RecordBlackout { .. }
         | Action::Alert(_)
+        | Action::Registry(_)
         | Action::RecordGap { .. } => unreachable!("what is only watched orders nothing"),
     }
 }

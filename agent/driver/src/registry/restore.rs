@@ -1,0 +1,85 @@
+//! What the store remembers of groups, workers and targets, when the agent starts.
+
+use std::time::Duration;
+
+use latido_policy::{
+    Death, Epoch, FoundWorker, GroupId, Moment, RegistryEvent, TargetId, WorkerId, WorkerLease, WorkerReport,
+    WorkerStanding,
+};
+use latido_protocol::WallTime;
+use latido_store::{RegistryRows, TargetRow, WorkerRow};
+
+use super::rows::{STANDINGS, target_state};
+use super::{Line, Note, Registrar, default_group};
+use crate::translate::{self, fingerprint};
+
+impl Registrar {
+    /// Takes in all rows, and answers what the policy is to be told of them. Silence goes on from where it was when the
+    /// agent before was last heard of, so that its absence counts against nobody.
+    pub(crate) fn restore(&mut self, rows: RegistryRows, now: Moment) -> Vec<RegistryEvent> {
+        self.line = Line { began_at: now, listened: Duration::from_millis(rows.listened_ms) };
+        self.written_epoch = Epoch(rows.epoch);
+        let mut events = vec![RegistryEvent::EpochRestored { epoch: Epoch(rows.epoch) }];
+        for row in &rows.groups {
+            let Ok(name) = row.name.parse() else { continue };
+            let (group, instance) = (GroupId(self.groups.add(&name)), Epoch(row.instance));
+            events.push(RegistryEvent::GroupAdded { group, settings: default_group(), instance });
+        }
+        for row in rows.workers {
+            self.restore_worker(&row, &mut events);
+        }
+        for row in rows.targets {
+            self.restore_target(&row, &mut events);
+        }
+        events
+    }
+
+    fn restore_worker(&mut self, row: &WorkerRow, events: &mut Vec<RegistryEvent>) {
+        let (Ok(name), Ok(group)) = (row.name.parse(), row.group.parse()) else { return };
+        let group = self.group(&group, events);
+        let worker = WorkerId(self.workers.add(&name));
+        let standing = STANDINGS.iter().find(|(_, text)| *text == row.standing).map(|(standing, _)| *standing);
+        let length = Duration::from_millis;
+        let lease = WorkerLease::new(length(row.interval_ms), length(row.ttl_ms), length(row.start_ms));
+        let heard_at = self.line.moment(row.beat.heard_ms);
+        let found = FoundWorker {
+            group,
+            instance: Epoch(row.instance),
+            epoch: Epoch(row.epoch),
+            lease: lease.unwrap_or(default_group().lease),
+            registered_at: heard_at,
+            heard_at,
+            // A row that cannot be read holds nothing and renews nothing.
+            standing: standing.unwrap_or(WorkerStanding::Dead(Death::Silent)),
+            recorded: translate::recorded_verdict(&row.verdict).unwrap_or(latido_policy::Verdict::Waiting),
+            report: WorkerReport {
+                sequence: Some(row.beat.sequence),
+                state: row.beat.state.as_ref().map(fingerprint),
+                active_job: row.beat.active_job.as_ref().map(fingerprint),
+                errors: u32::try_from(row.beat.errors).unwrap_or(u32::MAX),
+            },
+        };
+        events.push(RegistryEvent::WorkerRestored { worker, found });
+        let note = Note {
+            registered_at: WallTime::from_millis(row.registered_ms),
+            beat_at: row.beat.at_ms.map(WallTime::from_millis),
+            host: row.host.clone(),
+            pid: row.pid,
+            state: row.beat.state.clone(),
+            active_job: row.beat.active_job.clone(),
+        };
+        self.notes.insert(worker, note);
+    }
+
+    fn restore_target(&mut self, row: &TargetRow, events: &mut Vec<RegistryEvent>) {
+        let Ok(name) = row.name.parse() else { return };
+        let target = TargetId(self.targets.add(&name));
+        let holder = row.holder.as_ref().and_then(|holder| holder.parse().ok());
+        let holder = holder.and_then(|holder| self.workers.number(&holder)).map(WorkerId);
+        if let Some(event) = &row.event {
+            self.events.insert(target, event.clone());
+        }
+        let (state, pickups) = (target_state(row, holder), row.pickups);
+        events.push(RegistryEvent::TargetRestored { target, state, pickups });
+    }
+}

@@ -1,0 +1,287 @@
+//! One worker: its record, its lease, and what each thing that happens makes of it.
+
+use core::num::NonZeroU32;
+use core::time::Duration;
+
+use crate::{
+    BeatSource, Epoch, Existence, Facts, Fingerprint, GroupId, Judgement, Lease, Limit, Moment, Verdict, judge,
+};
+
+/// Names a worker densely; the driver owns the names, and gives a number again after the worker's row was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkerId(pub u32);
+
+/// The lease of a worker's beats, in whole milliseconds up to 49 days: a million workers have one each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerLease {
+    interval_ms: u32,
+    ttl_ms: u32,
+    start_within_ms: u32,
+}
+
+impl WorkerLease {
+    /// Returns `None` unless `interval < ttl` and all fit: one late beat would end whoever has no room between them.
+    #[must_use]
+    pub fn new(interval: Duration, ttl: Duration, start_within: Duration) -> Option<Self> {
+        let [interval_ms, ttl_ms, start_within_ms] =
+            [interval, ttl, start_within].map(|length| u32::try_from(length.as_millis()).ok());
+        let lease = Self { interval_ms: interval_ms?, ttl_ms: ttl_ms?, start_within_ms: start_within_ms? };
+        (interval < ttl).then_some(lease)
+    }
+
+    /// The lease that has run out after `missed` intervals without a beat; `None` as with [`WorkerLease::new`], so that
+    /// a single missed interval is refused.
+    #[must_use]
+    pub fn after_missed(interval: Duration, missed: NonZeroU32, start_within: Duration) -> Option<Self> {
+        Self::new(interval, interval.checked_mul(missed.get())?, start_within)
+    }
+
+    /// How often beats are expected.
+    #[must_use]
+    pub const fn interval(self) -> Duration {
+        Duration::from_millis(self.interval_ms as u64)
+    }
+
+    /// Silence after which the lease has run out.
+    #[must_use]
+    pub const fn ttl(self) -> Duration {
+        Duration::from_millis(self.ttl_ms as u64)
+    }
+
+    /// Time for the first beat, from the registration.
+    #[must_use]
+    pub const fn start_within(self) -> Duration {
+        Duration::from_millis(self.start_within_ms as u64)
+    }
+
+    /// The lease as every verdict is taken by it.
+    pub(crate) const fn lease(self) -> Lease {
+        Lease {
+            beats: BeatSource::Own,
+            interval: self.interval(),
+            ttl: self.ttl(),
+            start_within: self.start_within(),
+            hung_after: Limit::None,
+            run_for: Limit::None,
+            looping_after: Limit::None,
+            first_output_within: Limit::None,
+            excuse_max: Duration::ZERO,
+        }
+    }
+}
+
+/// What a worker says with a beat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerReport {
+    /// the beat's number since the registration, from 1, where the worker counts: an older one renews nothing
+    pub sequence: Option<u64>,
+    /// stands for its loop state
+    pub state: Option<Fingerprint>,
+    /// stands for what it works on
+    pub active_job: Option<Fingerprint>,
+    /// errors it has counted
+    pub errors: u32,
+}
+
+/// What a beat is answered, so that a worker in another pod or namespace hears it without a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Advice {
+    /// Go on.
+    GoOn,
+    /// Take nothing more, finish what is claimed.
+    Drain,
+    /// End: it drains and holds nothing, or somebody said so.
+    Stop,
+    /// It is dead to the agent, or another registration has its name: what it holds is fenced off.
+    Superseded,
+}
+
+/// Where a worker stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WorkerStanding {
+    /// It may claim.
+    Active,
+    /// It takes nothing more and finishes what it holds.
+    Draining,
+    /// It was told to end without finishing.
+    Stopping,
+    /// It is over; the row stays for whoever looks into it.
+    Dead(Death),
+}
+
+/// How a worker became dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Death {
+    /// Declared, because its lease ran out. It may still run, so its epochs are refused everywhere.
+    Silent,
+    /// It said that it ends.
+    Left,
+}
+
+/// What can happen to a standing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Drain,
+    Stop,
+    RanOut,
+    Leave,
+}
+
+impl WorkerStanding {
+    /// What the turn makes of it. Dead is final, and an order to end outranks a drain.
+    pub(crate) const fn after(self, turn: Turn) -> Self {
+        match (self, turn) {
+            (Self::Active | Self::Draining, Turn::Drain) => Self::Draining,
+            (Self::Stopping, Turn::Drain) => Self::Stopping,
+            (Self::Active | Self::Draining | Self::Stopping, Turn::Stop) => Self::Stopping,
+            (Self::Active | Self::Draining | Self::Stopping, Turn::RanOut) => Self::Dead(Death::Silent),
+            (Self::Active | Self::Draining | Self::Stopping, Turn::Leave) => Self::Dead(Death::Left),
+            (Self::Dead(death), Turn::Drain | Turn::Stop | Turn::RanOut | Turn::Leave) => Self::Dead(death),
+        }
+    }
+
+    /// Answers whether it is dead.
+    #[must_use]
+    pub const fn is_dead(self) -> bool {
+        match self {
+            Self::Active | Self::Draining | Self::Stopping => false,
+            Self::Dead(_) => true,
+        }
+    }
+}
+
+/// The record of one worker, replaced in place. There are a million of them: mind its size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Worker {
+    /// the registration's fencing number
+    pub(crate) epoch: Epoch,
+    pub(crate) heard_at: Moment,
+    /// the newest beat's number; 0 before the first
+    pub(crate) sequence: u64,
+    pub(crate) state: Option<Fingerprint>,
+    pub(crate) active_job: Option<Fingerprint>,
+    pub(crate) errors: u32,
+    pub(crate) claims_count: u32,
+    pub(crate) standing: WorkerStanding,
+    /// the verdict that was recorded last
+    pub(crate) recorded: Verdict,
+    pub(crate) group: GroupId,
+    pub(crate) lease: WorkerLease,
+    pub(crate) instance: Epoch,
+    pub(crate) registered_at: Moment,
+}
+
+impl Worker {
+    /// A worker that has just registered: its lease begins with that.
+    pub(crate) fn registered(group: GroupId, instance: Epoch, epoch: Epoch, lease: WorkerLease, now: Moment) -> Self {
+        Self {
+            epoch,
+            heard_at: now,
+            sequence: 0,
+            state: None,
+            active_job: None,
+            errors: 0,
+            claims_count: 0,
+            standing: WorkerStanding::Active,
+            recorded: Verdict::Waiting,
+            group,
+            lease,
+            instance,
+            registered_at: now,
+        }
+    }
+
+    /// Takes in what it says. An old beat that comes late, twice or out of order renews nothing.
+    pub(crate) fn hear(&mut self, report: WorkerReport, now: Moment) {
+        let sequence = report.sequence.unwrap_or(self.sequence.saturating_add(1));
+        if sequence <= self.sequence {
+            return;
+        }
+        self.sequence = sequence;
+        self.heard_at = self.heard_at.max(now);
+        self.state = report.state;
+        self.active_job = report.active_job;
+        self.errors = report.errors;
+    }
+
+    /// What its beat is answered.
+    pub(crate) const fn advice(&self) -> Advice {
+        match self.standing {
+            WorkerStanding::Active => Advice::GoOn,
+            WorkerStanding::Draining if self.claims_count > 0 => Advice::Drain,
+            WorkerStanding::Draining | WorkerStanding::Stopping => Advice::Stop,
+            WorkerStanding::Dead(_) => Advice::Superseded,
+        }
+    }
+
+    /// The verdict of one that is not dead, or was declared dead because of this very verdict.
+    pub(crate) fn judge(&self, now: Moment) -> Judgement {
+        judge(&self.lease.lease(), &self.facts(now))
+    }
+
+    fn facts(&self, now: Moment) -> Facts {
+        Facts {
+            sequence: self.sequence,
+            silence: now.since(self.heard_at),
+            running: now.since(self.registered_at),
+            ..Facts::bare(Existence::Present)
+        }
+    }
+
+    /// When it is to be looked at, if no beat comes; `None` once it is dead.
+    pub(crate) fn deadline(&self) -> Option<Moment> {
+        let ttl = self.lease.ttl();
+        let limit = match (self.sequence, self.recorded) {
+            _ if self.standing.is_dead() => return None,
+            (0, Verdict::Missing) => ttl,
+            (0, _) => self.lease.start_within(),
+            _ => ttl,
+        };
+        Some(self.heard_at.after(limit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    #[test]
+    fn a_lease_has_room_between_interval_and_ttl() {
+        let start_within = seconds(60);
+        let missed = |count| WorkerLease::after_missed(seconds(30), NonZeroU32::new(count).unwrap(), start_within);
+        assert_eq!(missed(1), None);
+        assert_eq!(missed(3).map(WorkerLease::ttl), Some(seconds(90)));
+        assert_eq!(WorkerLease::new(seconds(30), seconds(30), start_within), None);
+        assert_eq!(WorkerLease::new(seconds(30), seconds(60 * 24 * 3600), start_within), None);
+    }
+
+    #[test]
+    fn a_record_is_small_enough_for_a_million() {
+        assert!(size_of::<Option<Worker>>() <= 104);
+    }
+
+    #[test]
+    fn every_standing_meets_every_turn() {
+        use WorkerStanding::{Active, Dead, Draining, Stopping};
+        const STANDINGS: [WorkerStanding; 5] = [Active, Draining, Stopping, Dead(Death::Silent), Dead(Death::Left)];
+        let rows = [
+            (Turn::Drain, [Draining, Draining, Stopping, Dead(Death::Silent), Dead(Death::Left)]),
+            (Turn::Stop, [Stopping, Stopping, Stopping, Dead(Death::Silent), Dead(Death::Left)]),
+            (
+                Turn::RanOut,
+                [Dead(Death::Silent); 4].into_iter().chain([Dead(Death::Left)]).collect::<Vec<_>>().try_into().unwrap(),
+            ),
+            (
+                Turn::Leave,
+                [Dead(Death::Left), Dead(Death::Left), Dead(Death::Left), Dead(Death::Silent), Dead(Death::Left)],
+            ),
+        ];
+        for (turn, expected) in rows {
+            assert_eq!(STANDINGS.map(|standing| standing.after(turn)), expected, "{turn:?}");
+        }
+    }
+}

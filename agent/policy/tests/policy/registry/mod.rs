@@ -1,0 +1,9 @@
+//! Workers, groups and claims.
+
+mod claims;
+mod desk;
+mod field_cases;
+mod instances;
+mod properties;
+mod restarts;
+mod worker_registry;

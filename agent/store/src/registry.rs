@@ -1,0 +1,232 @@
+//! Rows of groups, workers and targets, and what one transaction does to them.
+
+use std::collections::BTreeMap;
+
+/// A group's row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupRow {
+    /// its name; the row's key
+    pub name: String,
+    /// the latest life of its executor; 0 while nobody has opened it
+    pub instance: u64,
+}
+
+/// A worker's row; one each, replaced in place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkerRow {
+    /// its name; the row's key
+    pub name: String,
+    /// its group's name
+    pub group: String,
+    /// the life of the executor that it belongs to
+    pub instance: u64,
+    /// its registration's fencing number
+    pub epoch: u64,
+    /// where it stands
+    pub standing: String,
+    /// the verdict that was recorded last
+    pub verdict: String,
+    /// how often beats are expected, in milliseconds
+    pub interval_ms: u64,
+    /// silence after which its lease has run out, in milliseconds
+    pub ttl_ms: u64,
+    /// time for its first beat, in milliseconds
+    pub start_ms: u64,
+    /// the host it says it is on
+    pub host: Option<String>,
+    /// the pid it says it has there
+    pub pid: Option<u32>,
+    /// wall time of its registration, in milliseconds since 1970
+    pub registered_ms: u64,
+    /// its latest beat
+    pub beat: BeatRow,
+}
+
+/// The part of a worker's row that every beat changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BeatRow {
+    /// wall time of the latest beat, in milliseconds since 1970; `None` before the first
+    pub at_ms: Option<u64>,
+    /// when it was last heard, or registered, in milliseconds of listening time
+    pub heard_ms: u64,
+    /// the beat's number; 0 before the first
+    pub sequence: u64,
+    /// its loop state
+    pub state: Option<String>,
+    /// what it works on
+    pub active_job: Option<String>,
+    /// errors it has counted
+    pub errors: u64,
+}
+
+/// A target's row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetRow {
+    /// its name; the row's key
+    pub name: String,
+    /// who holds it; `None` after its holder was lost
+    pub holder: Option<String>,
+    /// the claim's fencing number; without a holder the one that was fenced off
+    pub epoch: u64,
+    /// what it was claimed for
+    pub event: Option<String>,
+    /// holders that it lost
+    pub pickups: u32,
+}
+
+/// One change, as part of a batch. Each stands behind those before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RegistryWrite {
+    /// Replaces the group's row.
+    Group(GroupRow),
+    /// Replaces the worker's row, unless the stored one has a higher epoch: then it is refused.
+    Worker(WorkerRow),
+    /// Writes the latest beat of this registration; one that has gone meanwhile is no error.
+    Beat {
+        /// the worker
+        name: String,
+        /// its registration
+        epoch: u64,
+        /// what it said
+        beat: BeatRow,
+    },
+    /// Writes that the worker is dead, and that every target it holds is unassigned with one pickup more. It is refused,
+    /// whole, unless the row is still this registration of this instance, not dead, and not heard later.
+    Reap {
+        /// the worker
+        name: String,
+        /// its instance
+        instance: u64,
+        /// its registration
+        epoch: u64,
+        /// when it was last heard, in milliseconds of listening time
+        heard_ms: u64,
+        /// the verdict that it is dead by
+        verdict: String,
+    },
+    /// Removes the row of this registration; what it still holds is unassigned with one pickup more.
+    RemoveWorker {
+        /// the worker
+        name: String,
+        /// its registration
+        epoch: u64,
+    },
+    /// Replaces the target's row, unless the stored one has a higher epoch: then it is refused.
+    Target(TargetRow),
+    /// Removes the target's row.
+    RemoveTarget(String),
+    /// Keeps the highest epoch ever given; a lower one than the stored changes nothing.
+    Epoch(u64),
+    /// Keeps how far the listening time line has come, in milliseconds.
+    Listened(u64),
+}
+
+/// How a dead worker's standing is stored.
+pub const DEAD_SILENT: &str = "dead-silent";
+
+/// Begins every standing that is dead.
+pub(crate) const DEAD: &str = "dead";
+
+/// All rows of the registry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RegistryRows {
+    /// the highest epoch ever given
+    pub epoch: u64,
+    /// how far the listening time line had come, in milliseconds
+    pub listened_ms: u64,
+    /// by name
+    pub groups: Vec<GroupRow>,
+    /// by name
+    pub workers: Vec<WorkerRow>,
+    /// by name
+    pub targets: Vec<TargetRow>,
+}
+
+/// The rows in memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MemoryRegistry {
+    epoch: u64,
+    listened_ms: u64,
+    groups: BTreeMap<String, GroupRow>,
+    workers: BTreeMap<String, WorkerRow>,
+    targets: BTreeMap<String, TargetRow>,
+}
+
+impl MemoryRegistry {
+    /// Makes one change, and answers whether it was made.
+    pub(crate) fn write(&mut self, write: &RegistryWrite) -> bool {
+        match write {
+            RegistryWrite::Group(row) => _ = self.groups.insert(row.name.clone(), row.clone()),
+            RegistryWrite::Worker(row) => {
+                if self.workers.get(&row.name).is_some_and(|stored| stored.epoch > row.epoch) {
+                    return false;
+                }
+                self.workers.insert(row.name.clone(), row.clone());
+            }
+            RegistryWrite::Beat { name, epoch, beat } => {
+                if let Some(row) = self.workers.get_mut(name).filter(|row| row.epoch == *epoch) {
+                    row.beat.clone_from(beat);
+                }
+            }
+            RegistryWrite::Reap { name, instance, epoch, heard_ms, verdict } => {
+                let is_still = |row: &&mut WorkerRow| {
+                    (row.instance, row.epoch) == (*instance, *epoch)
+                        && row.beat.heard_ms <= *heard_ms
+                        && !row.standing.starts_with(DEAD)
+                };
+                let Some(row) = self.workers.get_mut(name).filter(is_still) else { return false };
+                DEAD_SILENT.clone_into(&mut row.standing);
+                row.verdict.clone_from(verdict);
+                self.unassign(name);
+            }
+            RegistryWrite::RemoveWorker { name, epoch } => {
+                if self.workers.get(name).is_some_and(|row| row.epoch == *epoch) {
+                    self.workers.remove(name);
+                    self.unassign(name);
+                }
+            }
+            RegistryWrite::Target(row) => {
+                if self.targets.get(&row.name).is_some_and(|stored| stored.epoch > row.epoch) {
+                    return false;
+                }
+                self.targets.insert(row.name.clone(), row.clone());
+            }
+            RegistryWrite::RemoveTarget(name) => _ = self.targets.remove(name),
+            RegistryWrite::Epoch(epoch) => self.epoch = self.epoch.max(*epoch),
+            RegistryWrite::Listened(listened_ms) => self.listened_ms = *listened_ms,
+        }
+        true
+    }
+
+    fn unassign(&mut self, holder: &str) {
+        for target in self.targets.values_mut().filter(|target| target.holder.as_deref() == Some(holder)) {
+            (target.holder, target.event) = (None, None);
+            target.pickups += 1;
+        }
+    }
+
+    pub(crate) fn rows(&self) -> RegistryRows {
+        RegistryRows {
+            epoch: self.epoch,
+            listened_ms: self.listened_ms,
+            groups: self.groups.values().cloned().collect(),
+            workers: self.workers.values().cloned().collect(),
+            targets: self.targets.values().cloned().collect(),
+        }
+    }
+}
+
+/// The name that a change is refused under.
+pub(crate) fn refused_name(write: &RegistryWrite) -> Option<String> {
+    match write {
+        RegistryWrite::Worker(row) => Some(row.name.clone()),
+        RegistryWrite::Reap { name, .. } => Some(name.clone()),
+        RegistryWrite::Target(row) => Some(row.name.clone()),
+        RegistryWrite::Group(_)
+        | RegistryWrite::Beat { .. }
+        | RegistryWrite::RemoveWorker { .. }
+        | RegistryWrite::RemoveTarget(_)
+        | RegistryWrite::Epoch(_)
+        | RegistryWrite::Listened(_) => None,
+    }
+}

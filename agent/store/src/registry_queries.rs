@@ -1,0 +1,181 @@
+//! The statements of groups, workers and targets.
+
+use rusqlite::{Connection, Row, params};
+
+use crate::queries::{bound, number, optional_number};
+use crate::registry::{
+    BeatRow, DEAD_SILENT, GroupRow, RegistryRows, RegistryWrite, TargetRow, WorkerRow, refused_name,
+};
+
+/// Makes the changes in their order, and adds to `refused` the names whose change was not made.
+pub(crate) fn write(
+    connection: &Connection,
+    writes: &[RegistryWrite],
+    refused: &mut Vec<String>,
+) -> rusqlite::Result<()> {
+    for write in writes {
+        if !write_one(connection, write)? {
+            refused.extend(refused_name(write));
+        }
+    }
+    Ok(())
+}
+
+fn write_one(connection: &Connection, write: &RegistryWrite) -> rusqlite::Result<bool> {
+    let changed = match write {
+        RegistryWrite::Group(GroupRow { name, instance }) => connection
+            .prepare_cached("insert or replace into worker_groups (name, instance) values (?1, ?2)")?
+            .execute(params![name, bound(*instance)])?,
+        RegistryWrite::Worker(row) => write_worker(connection, row)?,
+        RegistryWrite::Beat { name, epoch, beat } => {
+            let sql = "update workers set beat_ms = ?3, heard_ms = ?4, sequence = ?5, state = ?6, active_job = ?7,
+                                          errors = ?8
+                       where name = ?1 and epoch = ?2";
+            let BeatRow { at_ms, heard_ms, sequence, state, active_job, errors } = beat;
+            connection.prepare_cached(sql)?.execute(params![
+                name,
+                bound(*epoch),
+                at_ms.map(bound),
+                bound(*heard_ms),
+                bound(*sequence),
+                state,
+                active_job,
+                bound(*errors),
+            ])?;
+            return Ok(true);
+        }
+        RegistryWrite::Reap { name, instance, epoch, heard_ms, verdict } => {
+            let sql = "update workers set standing = ?5, verdict = ?6
+                       where name = ?1 and instance = ?2 and epoch = ?3 and heard_ms <= ?4
+                         and standing not like 'dead%'";
+            let condition = params![name, bound(*instance), bound(*epoch), bound(*heard_ms), DEAD_SILENT, verdict];
+            let reaped = connection.prepare_cached(sql)?.execute(condition)?;
+            if reaped > 0 {
+                unassign(connection, name)?;
+            }
+            reaped
+        }
+        RegistryWrite::RemoveWorker { name, epoch } => {
+            let sql = "delete from workers where name = ?1 and epoch = ?2";
+            if connection.prepare_cached(sql)?.execute(params![name, bound(*epoch)])? > 0 {
+                unassign(connection, name)?;
+            }
+            return Ok(true);
+        }
+        RegistryWrite::Target(row) => write_target(connection, row)?,
+        RegistryWrite::RemoveTarget(name) => {
+            connection.prepare_cached("delete from targets where name = ?1")?.execute([name])?;
+            return Ok(true);
+        }
+        RegistryWrite::Epoch(epoch) => connection
+            .prepare_cached("update registry set epoch = max(epoch, ?1) where one = 1")?
+            .execute([bound(*epoch)])?,
+        RegistryWrite::Listened(listened_ms) => connection
+            .prepare_cached("update registry set listened_ms = ?1 where one = 1")?
+            .execute([bound(*listened_ms)])?,
+    };
+    Ok(changed > 0)
+}
+
+fn unassign(connection: &Connection, holder: &str) -> rusqlite::Result<usize> {
+    let sql = "update targets set holder = null, event = null, pickups = pickups + 1 where holder = ?1";
+    connection.prepare_cached(sql)?.execute([holder])
+}
+
+fn write_worker(connection: &Connection, row: &WorkerRow) -> rusqlite::Result<usize> {
+    let sql = "insert into workers (name, worker_group, instance, epoch, standing, verdict, interval_ms, ttl_ms,
+                                    start_ms, host, pid, registered_ms, beat_ms, heard_ms, sequence, state, active_job,
+                                    errors)
+               values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+               on conflict (name) do update set
+                   worker_group = excluded.worker_group, instance = excluded.instance, epoch = excluded.epoch,
+                   standing = excluded.standing, verdict = excluded.verdict, interval_ms = excluded.interval_ms,
+                   ttl_ms = excluded.ttl_ms, start_ms = excluded.start_ms, host = excluded.host, pid = excluded.pid,
+                   registered_ms = excluded.registered_ms, beat_ms = excluded.beat_ms, heard_ms = excluded.heard_ms,
+                   sequence = excluded.sequence, state = excluded.state, active_job = excluded.active_job,
+                   errors = excluded.errors
+               where excluded.epoch >= workers.epoch";
+    let WorkerRow { name, group, instance, epoch, standing, verdict, .. } = row;
+    let WorkerRow { interval_ms, ttl_ms, start_ms, host, pid, registered_ms, beat, .. } = row;
+    connection.prepare_cached(sql)?.execute(params![
+        name,
+        group,
+        bound(*instance),
+        bound(*epoch),
+        standing,
+        verdict,
+        bound(*interval_ms),
+        bound(*ttl_ms),
+        bound(*start_ms),
+        host,
+        pid,
+        bound(*registered_ms),
+        beat.at_ms.map(bound),
+        bound(beat.heard_ms),
+        bound(beat.sequence),
+        beat.state,
+        beat.active_job,
+        bound(beat.errors),
+    ])
+}
+
+fn write_target(connection: &Connection, row: &TargetRow) -> rusqlite::Result<usize> {
+    let sql = "insert into targets (name, holder, epoch, event, pickups) values (?1, ?2, ?3, ?4, ?5)
+               on conflict (name) do update set holder = excluded.holder, epoch = excluded.epoch,
+                   event = excluded.event, pickups = excluded.pickups
+               where excluded.epoch >= targets.epoch";
+    let TargetRow { name, holder, epoch, event, pickups } = row;
+    connection.prepare_cached(sql)?.execute(params![name, holder, bound(*epoch), event, pickups])
+}
+
+/// Reads all rows, by name.
+pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<RegistryRows> {
+    let mut counters = connection.prepare_cached("select epoch, listened_ms from registry where one = 1")?;
+    let (epoch, listened_ms) = counters.query_row([], |row| Ok((number(row, 0)?, number(row, 1)?)))?;
+    let group = |row: &Row<'_>| Ok(GroupRow { name: row.get(0)?, instance: number(row, 1)? });
+    let target = |row: &Row<'_>| {
+        let (name, holder, event, pickups) = (row.get(0)?, row.get(1)?, row.get(3)?, row.get(4)?);
+        Ok(TargetRow { name, holder, epoch: number(row, 2)?, event, pickups })
+    };
+    let all = "select name, worker_group, instance, epoch, standing, verdict, interval_ms, ttl_ms, start_ms, host, pid,
+                      registered_ms, beat_ms, heard_ms, sequence, state, active_job, errors
+               from workers order by name";
+    Ok(RegistryRows {
+        epoch,
+        listened_ms,
+        groups: connection
+            .prepare_cached("select name, instance from worker_groups order by name")?
+            .query_map([], group)?
+            .collect::<rusqlite::Result<_>>()?,
+        workers: connection.prepare_cached(all)?.query_map([], worker)?.collect::<rusqlite::Result<_>>()?,
+        targets: connection
+            .prepare_cached("select name, holder, epoch, event, pickups from targets order by name")?
+            .query_map([], target)?
+            .collect::<rusqlite::Result<_>>()?,
+    })
+}
+
+fn worker(row: &Row<'_>) -> rusqlite::Result<WorkerRow> {
+    Ok(WorkerRow {
+        name: row.get(0)?,
+        group: row.get(1)?,
+        instance: number(row, 2)?,
+        epoch: number(row, 3)?,
+        standing: row.get(4)?,
+        verdict: row.get(5)?,
+        interval_ms: number(row, 6)?,
+        ttl_ms: number(row, 7)?,
+        start_ms: number(row, 8)?,
+        host: row.get(9)?,
+        pid: row.get(10)?,
+        registered_ms: number(row, 11)?,
+        beat: BeatRow {
+            at_ms: optional_number(row, 12)?,
+            heard_ms: number(row, 13)?,
+            sequence: number(row, 14)?,
+            state: row.get(15)?,
+            active_job: row.get(16)?,
+            errors: number(row, 17)?,
+        },
+    })
+}
