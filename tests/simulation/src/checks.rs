@@ -1,0 +1,430 @@
+//! What has to hold after every pass of the driver, and what once the faults have stopped.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use latido_driver::{AttemptName, Fact, FoundState, Order, Output};
+use latido_policy::{LaunchFailure, Life, Proposal};
+use latido_protocol::attempt::StopReason;
+use latido_protocol::files::{Orphans, ResumeOn, Want, Wanted};
+use latido_protocol::journal::{AlertState, Body};
+use latido_protocol::status::{Phase, SubjectStatus, Verdict};
+use latido_protocol::{SubjectName, WallTime};
+use latido_store::{EntryRow, Store};
+
+use crate::reference::Excuse;
+use crate::world::World;
+
+/// Entries of the journal that are looked at in one go.
+const ENTRIES: usize = 1000;
+
+/// Phases that pass may last this long in calm: a grace, a kill, a scan, and a slow machine.
+const PASSING: Duration = Duration::from_secs(60);
+
+/// A job in backoff may wait this long: the longest that a strategy asks for, and the longest delay between launches.
+const WAITING: Duration = Duration::from_secs(400);
+
+/// What was last seen of a subject.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) verdict: Option<Verdict>,
+    pub(crate) phase: Option<Phase>,
+    pub(crate) phase_since: Duration,
+    pub(crate) epoch: u64,
+    /// it is over or given up, and nobody asked for more
+    is_over: bool,
+    /// what the last word of a person was, and when
+    wanted: Option<(Want, WallTime)>,
+    launched: u64,
+    journal: Journal,
+}
+
+/// What the journal told of a subject.
+#[derive(Clone, Debug, Default)]
+struct Journal {
+    verdict: Option<Verdict>,
+    phase: Option<Phase>,
+    started: BTreeSet<u64>,
+    ended: BTreeSet<u64>,
+    expired: BTreeSet<u64>,
+    pickups: u32,
+}
+
+impl World {
+    pub(crate) fn job_of(&self, name: &str) -> Option<usize> {
+        self.specs.iter().position(|spec| spec.name.as_str() == name)
+    }
+
+    /// Takes note of what the agent is told.
+    pub(crate) fn tell_reference(&mut self, fact: &Fact, sent_at: Duration) {
+        let excuse = match fact {
+            Fact::JobFound(found) => {
+                let Some(job) = self.job_of(found.job.name.as_str()) else { return };
+                self.tell_want(job, &found.wanted);
+                let Some(attempt) = &found.attempt else { return };
+                self.reference.jobs[job].tell(attempt.start.epoch);
+                if let Some(status) = attempt.status.as_ref().filter(|_| matches!(attempt.state, FoundState::Running)) {
+                    self.hear(job, status, sent_at);
+                }
+                match attempt.state {
+                    FoundState::Unattended(life) => (found.job.name.clone(), self.doubt(job, life)),
+                    FoundState::Launching | FoundState::Running | FoundState::Ended(_) => return,
+                }
+            }
+            Fact::Heard { status } => {
+                let Some(job) = self.job_of(status.job.as_str()) else { return };
+                return self.hear(job, status, sent_at);
+            }
+            Fact::AttemptStarted { start } => return self.tell_attempt(&start.job.clone(), start.epoch),
+            Fact::AttemptEnded { end, .. } => return self.tell_attempt(&end.job.clone(), end.epoch),
+            Fact::LaunchRefused { attempt, failure, .. } => {
+                let Some(job) = self.job_of(attempt.job.as_str()) else { return };
+                self.reference.jobs[job].refused();
+                (attempt.job.clone(), (*failure == LaunchFailure::NotWanted).then_some(Excuse::NotWanted))
+            }
+            Fact::SupervisorGone { attempt, process } => {
+                let Some(job) = self.job_of(attempt.job.as_str()) else { return };
+                (attempt.job.clone(), self.doubt(job, *process))
+            }
+            Fact::OrphanEnded { attempt, survivors } => {
+                (attempt.job.clone(), (!survivors.is_empty()).then_some(Excuse::Survivors))
+            }
+            Fact::StrategyAnswered { attempt, proposal, .. } => {
+                let excuse = match proposal {
+                    Proposal::Hold | Proposal::Failed => Some(Excuse::StrategyHeld),
+                    Proposal::GiveUp => Some(Excuse::StrategyGaveUp),
+                    Proposal::Launch | Proposal::Wait(_) => None,
+                };
+                (attempt.job.clone(), excuse)
+            }
+            Fact::WantChanged { job, wanted } => {
+                let Some(job) = self.job_of(job.as_str()) else { return };
+                return self.tell_want(job, wanted);
+            }
+            Fact::JobRemoved { .. } | Fact::LookFailed { .. } | Fact::RuleAnswered { .. } | Fact::Noted { .. } => return,
+        };
+        let (name, excuse) = excuse;
+        if let (Some(job), Some(excuse)) = (self.job_of(name.as_str()), excuse) {
+            self.reference.jobs[job].excuse(excuse);
+        }
+    }
+
+    fn doubt(&self, job: usize, life: Life) -> Option<Excuse> {
+        match life {
+            Life::Unknown => Some(Excuse::Blind),
+            Life::Alive if self.specs[job].settings.orphans == Orphans::Hold => Some(Excuse::OrphanLeft),
+            Life::Alive | Life::Gone => None,
+        }
+    }
+
+    fn hear(&mut self, job: usize, status: &latido_protocol::files::Status, sent_at: Duration) {
+        let now = self.now();
+        self.reference.hear(job, status, sent_at, now);
+    }
+
+    fn tell_attempt(&mut self, name: &SubjectName, epoch: u64) {
+        let Some(job) = self.job_of(name.as_str()) else { return };
+        self.reference.jobs[job].tell(epoch);
+        if epoch > self.seen[job].epoch {
+            self.seen[job].is_over = false;
+        }
+    }
+
+    fn tell_want(&mut self, job: usize, wanted: &Wanted) {
+        let told = Some((wanted.want, wanted.at));
+        let before = self.seen[job].wanted;
+        if before == told {
+            return;
+        }
+        self.seen[job].wanted = told;
+        let by_hand = wanted.want == Want::Resume || before.is_some_and(|(want, _)| want != Want::Run);
+        self.reference.jobs[job].told = Some(wanted.want);
+        if by_hand && wanted.want != Want::Stop {
+            self.seen[job].is_over = false;
+            self.reference.jobs[job].begin_anew();
+        }
+    }
+
+    /// What has to hold after a pass of the newest agent.
+    pub(crate) fn check_step(&mut self, index: usize, output: &Output) {
+        let unexpected = self.agents[index].driver.unexpected_count();
+        if unexpected > 0 {
+            self.fail("nothing is unexpected", format_args!("{unexpected} events contradict what was told before"));
+        }
+        if !output.changed.is_empty() {
+            for status in self.agents[index].driver.subjects(&output.changed) {
+                self.check_subject(&status);
+            }
+        }
+        for order in &output.orders {
+            self.check_order(order);
+        }
+        if output.last_sequence > self.checked_sequence {
+            self.check_journal();
+        }
+        if !self.is_steady() {
+            self.check_silence();
+        }
+    }
+
+    fn check_subject(&mut self, status: &SubjectStatus) {
+        let (Some(job), now) = (self.job_of(status.name.as_str()), self.now()) else { return };
+        self.note(|_| format!("{} is {} and {}: {}", status.name, status.verdict, status.phase, status.reason));
+        let seen = &mut self.seen[job];
+        if seen.phase != Some(status.phase) || seen.epoch != status.epoch {
+            seen.phase_since = now;
+        }
+        (seen.verdict, seen.phase, seen.epoch) = (Some(status.verdict), Some(status.phase), status.epoch);
+        seen.is_over |= matches!(status.phase, Phase::Ended | Phase::Stuck);
+        if self.disk.folders.contains_key(&job) && self.reference.jobs[job].attempts.contains_key(&status.epoch) {
+            let claim = self.reference.may_be(job, status.epoch, status.verdict, status.phase, now);
+            self.expect("nothing is called what it is not", job, claim);
+            let lost = self.reference.jobs[job].lost_count();
+            let claim = if status.pickups > lost {
+                Err(format!("{} pickups, and {lost} were lost", status.pickups))
+            } else {
+                Ok(())
+            };
+            self.expect("pickups count what was lost", job, claim);
+        }
+    }
+
+    /// Whoever is silent is seen to be.
+    fn check_silence(&mut self) {
+        let now = self.now();
+        for job in 0..self.specs.len() {
+            let seen = &self.seen[job];
+            if let (Some(verdict), Some(Phase::Running)) = (seen.verdict, seen.phase) {
+                let claim = self.reference.must_be_seen(job, seen.epoch, verdict, now);
+                self.expect("silence is seen", job, claim);
+            }
+        }
+    }
+
+    fn check_order(&mut self, order: &Order) {
+        let (attempt, check) = match order {
+            Order::Launch { attempt, .. } => (attempt, "nothing is launched that may not be"),
+            Order::AskStrategy { attempt, .. } => (attempt, "a strategy is asked about what has ended"),
+            Order::EndAttempt { attempt, .. } => (attempt, "nothing is ended without a reason"),
+            Order::EndOrphan { attempt, .. } => (attempt, "an orphan has no supervisor"),
+            Order::RecordLost { attempt, .. } => (attempt, "what is recorded as lost is dead"),
+        };
+        let Some(job) = self.job_of(attempt.job.as_str()) else { return };
+        if !self.disk.folders.contains_key(&job) {
+            return;
+        }
+        let claim = match order {
+            Order::Launch { attempt, .. } => self.launch_claim(job, attempt),
+            Order::AskStrategy { attempt, .. } => {
+                let truth = self.reference.jobs[job].attempt(attempt.epoch);
+                if truth.end.is_some() { Ok(()) } else { Err("its attempt has no ending".to_owned()) }
+            }
+            Order::EndAttempt { attempt, reason, .. } => self.end_claim(job, attempt, *reason),
+            Order::EndOrphan { attempt, .. } => {
+                let lives = self.reference.jobs[job].attempt(attempt.epoch).supervisor_lives;
+                if lives { Err("its supervisor lives".to_owned()) } else { Ok(()) }
+            }
+            Order::RecordLost { attempt, .. } => {
+                let truth = self.reference.jobs[job].attempt(attempt.epoch);
+                let lives = truth.supervisor_lives || truth.work_lives;
+                if lives { Err("something of it lives".to_owned()) } else { Ok(()) }
+            }
+        };
+        self.expect(check, job, claim);
+    }
+
+    fn launch_claim(&mut self, job: usize, attempt: &AttemptName) -> Result<(), String> {
+        self.reference.jobs[job].may_launch()?;
+        let seen = &mut self.seen[job];
+        if seen.is_over {
+            return Err("it is over, and nobody asked for more".to_owned());
+        }
+        if attempt.epoch <= seen.launched {
+            return Err(format!("epoch {} is ordered after {}", attempt.epoch, seen.launched));
+        }
+        seen.launched = attempt.epoch;
+        let rows = self.store.with(|kept| kept.memory.subjects()).unwrap_or_default();
+        let is_durable = rows.iter().any(|row| row.name == attempt.job.as_str() && row.epoch >= attempt.epoch);
+        if is_durable { Ok(()) } else { Err("its intent is not in the store".to_owned()) }
+    }
+
+    fn end_claim(&self, job: usize, attempt: &AttemptName, reason: StopReason) -> Result<(), String> {
+        let of = &self.reference.jobs[job];
+        let on = |what| of.settings.resume.on.contains(&what);
+        let is_asked_for = match reason {
+            StopReason::Commanded => of.told == Some(Want::Stop),
+            StopReason::Stale => on(ResumeOn::Stale),
+            StopReason::Hung => on(ResumeOn::Hung),
+            StopReason::Limit => of.settings.run_for.duration().is_some(),
+            StopReason::Superseded => of.attempts.range(attempt.epoch + 1..).next().is_some(),
+        };
+        if !is_asked_for {
+            return Err(format!("it is ended because {reason:?}, and nobody asked for that"));
+        }
+        self.reference.may_end(job, attempt.epoch, reason, self.now())
+    }
+
+    fn check_journal(&mut self) {
+        loop {
+            let rows = self.store.with(|kept| kept.memory.entries_after(self.checked_sequence, &[], ENTRIES));
+            let rows = rows.unwrap_or_default();
+            let Some(last) = rows.last() else { return };
+            self.checked_sequence = last.sequence;
+            rows.iter().for_each(|row| self.check_entry(row));
+        }
+    }
+
+    fn check_entry(&mut self, row: &EntryRow) {
+        let Ok(body) = serde_json::from_str::<Body>(&row.body) else {
+            return self.fail("the journal can be read", &row.body);
+        };
+        let Some(job) = row.subject.as_deref().and_then(|name| self.job_of(name)) else {
+            if let Body::Agent { what, detail } = body
+                && what == "removed"
+            {
+                let job = (0..self.specs.len()).find(|job| detail == format!("job {} was removed", self.name(*job)));
+                job.into_iter().for_each(|job| self.seen[job] = Seen::default());
+            }
+            return;
+        };
+        let claim = match body {
+            Body::Alert { fingerprint, state, .. } => match state {
+                AlertState::Firing if !self.firing.insert(fingerprint.clone()) => {
+                    Err(format!("{fingerprint} fires twice"))
+                }
+                AlertState::Resolved if !self.firing.remove(&fingerprint) => {
+                    Err(format!("{fingerprint} is resolved and did not fire"))
+                }
+                AlertState::Firing | AlertState::Resolved => Ok(()),
+            },
+            body => self.seen[job].journal.take(body),
+        };
+        if !self.had_two_agents {
+            self.expect("the journal tells everything once and in order", job, claim);
+        }
+    }
+
+    /// Rules find what verdicts say.
+    pub(crate) fn ask_rule(&mut self, owner: crate::host::Process, subjects: Vec<SubjectName>) {
+        use latido_driver::Finding;
+        let Some(agent) = self.agent_mut(owner) else { return };
+        let findings = agent.driver.subjects(&subjects).into_iter().filter_map(|status| {
+            let is_bad = matches!(status.verdict, Verdict::Stale | Verdict::Missing | Verdict::Hung | Verdict::Orphaned);
+            is_bad.then(|| Finding {
+                key: status.verdict.to_string(),
+                subject: status.name.to_string(),
+                severity: latido_protocol::journal::Severity::Warning,
+                summary: status.reason,
+            })
+        });
+        let findings = findings.collect();
+        self.send(owner, Fact::RuleAnswered { rule: "liveness".to_owned(), subjects, findings });
+    }
+
+    /// What has to hold when the faults have stopped for long enough.
+    pub(crate) fn check_rest(&mut self) {
+        for job in 0..self.specs.len() {
+            if self.disk.folders.contains_key(&job) {
+                let claim = self.rest_claim(job);
+                self.expect("what is over is over, and what is not goes on", job, claim);
+                let claim = self.record_claim(job);
+                self.expect("what ended is recorded once everywhere", job, claim);
+            }
+        }
+    }
+
+    fn rest_claim(&self, job: usize) -> Result<(), String> {
+        let (seen, of) = (&self.seen[job], &self.reference.jobs[job]);
+        let (Some(phase), Some(verdict)) = (seen.phase, seen.verdict) else {
+            return Err("the agent knows nothing of it".to_owned());
+        };
+        let lasted = self.now().saturating_sub(seen.phase_since);
+        let wanted = self.disk.folders.get(&job).map(|folder| folder.wanted.want);
+        let lives = of.attempts.values().any(|truth| truth.work_lives);
+        if wanted == Some(Want::Stop) && lives && lasted > PASSING {
+            return Err(format!("a stop does not end: it is {phase} and lives"));
+        }
+        match phase {
+            Phase::Pending | Phase::Queued | Phase::Launching | Phase::Draining if lasted > PASSING => {
+                Err(format!("it has been {phase} for {lasted:?}"))
+            }
+            Phase::BackingOff if lasted > WAITING => Err(format!("it has been {phase} for {lasted:?}")),
+            Phase::Pending | Phase::Queued | Phase::Launching | Phase::Draining | Phase::BackingOff => Ok(()),
+            Phase::Running => {
+                let truth = of.attempts.get(&seen.epoch);
+                match truth {
+                    Some(truth) if truth.supervisor_lives && verdict == Verdict::Unknown => {
+                        Err("nobody looks at it again".to_owned())
+                    }
+                    Some(truth) if truth.supervisor_lives || lasted < PASSING => Ok(()),
+                    Some(truth) if truth.gone_at + PASSING > self.now() => Ok(()),
+                    Some(_) | None => Err(format!("it reads {phase} and {verdict}, and nobody runs it")),
+                }
+            }
+            Phase::Paused if wanted == Some(Want::Pause) => Ok(()),
+            Phase::Paused => Err("it is paused, and no pause is wanted".to_owned()),
+            Phase::Held | Phase::Stuck | Phase::Ended if lasted < PASSING => Ok(()),
+            Phase::Held | Phase::Stuck | Phase::Ended => of.explains_rest(&phase.to_string()),
+        }
+    }
+
+    /// Endings, lines and entries belong together.
+    fn record_claim(&self, job: usize) -> Result<(), String> {
+        let (seen, of) = (&self.seen[job], &self.reference.jobs[job]);
+        let Some(folder) = self.disk.folders.get(&job) else { return Ok(()) };
+        for files in folder.attempts.values() {
+            let epoch = files.start.epoch;
+            let is_fresh = of.attempts.get(&epoch).is_none_or(|truth| truth.gone_at + PASSING > self.now());
+            if files.end.is_none() || is_fresh {
+                continue;
+            }
+            if of.attempts.get(&epoch).is_some_and(|truth| truth.lines != 1) {
+                return Err(format!("epoch {epoch} has ended and has no line in the ledger"));
+            }
+            if !seen.journal.ended.contains(&epoch) {
+                return Err(format!("epoch {epoch} has ended and has no entry in the journal"));
+            }
+        }
+        match (seen.journal.verdict, seen.journal.phase) {
+            (verdict, _) if verdict.is_some() && verdict != seen.verdict => {
+                Err(format!("the journal says {verdict:?}, the agent {:?}", seen.verdict))
+            }
+            (_, phase) if phase.is_some() && phase != seen.phase => {
+                Err(format!("the journal says {phase:?}, the agent {:?}", seen.phase))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Journal {
+    fn take(&mut self, body: Body) -> Result<(), String> {
+        match body {
+            Body::Transition { previous, current, .. } => {
+                let before = self.verdict.replace(current);
+                if before.is_some_and(|before| before != previous) {
+                    return Err(format!("{previous} becomes {current}, and it was {before:?}"));
+                }
+            }
+            Body::Phase { phase, .. } => self.phase = Some(phase),
+            Body::AttemptStarted { epoch, .. } if !self.started.insert(epoch) => {
+                return Err(format!("epoch {epoch} starts twice"));
+            }
+            Body::AttemptEnded { epoch, .. } if !self.ended.insert(epoch) => {
+                return Err(format!("epoch {epoch} ends twice"));
+            }
+            Body::LeaseExpired { epoch, pickups, .. } => {
+                if !self.expired.insert(epoch) || pickups <= self.pickups {
+                    return Err(format!("epoch {epoch} expires with {pickups} pickups after {}", self.pickups));
+                }
+                self.pickups = pickups;
+            }
+            Body::AttemptStarted { .. }
+            | Body::AttemptEnded { .. }
+            | Body::Beat { .. }
+            | Body::Alert { .. }
+            | Body::Agent { .. } => {}
+        }
+        Ok(())
+    }
+}
