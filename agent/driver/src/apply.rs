@@ -87,12 +87,14 @@ impl<S: Store> Driver<S> {
         }
         let stored = self.stored.remove(&name);
         let mut latest = Latest::new(found.job.clone(), found.wanted.clone());
-        let mut pickups = found.pickups;
+        let (mut pickups, mut epoch) = (found.pickups, found.epoch);
         let recorded = stored.as_ref().and_then(|stored| stored.recorded);
         if let Some(stored) = stored {
             latest.journaled_start = stored.state.journaled_start;
             latest.journaled_end = stored.state.journaled_end;
             pickups = pickups.max(stored.pickups);
+            // An epoch that was ordered and came to no file is spent all the same.
+            epoch = epoch.max(stored.epoch);
         }
         let id = self.book.add(latest);
         self.journal_earlier(id, &found.earlier, wall);
@@ -119,7 +121,7 @@ impl<S: Store> Driver<S> {
             settings: translate::settings(&found.job.settings, translate::fingerprint(&found.job.name).0),
             found: policy::Found {
                 want: translate::want(&found.wanted, wall),
-                epoch: policy::Epoch(found.epoch),
+                epoch: policy::Epoch(epoch),
                 pickups,
                 attempt,
                 recorded,

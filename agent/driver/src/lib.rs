@@ -71,6 +71,7 @@ pub struct Driver<S> {
 struct StoredRow {
     state: RowState,
     pickups: u32,
+    epoch: u64,
     recorded: Option<latido_policy::Recorded>,
 }
 
@@ -87,7 +88,7 @@ impl<S: Store> Driver<S> {
                 let name = row.name.parse().ok()?;
                 let state = serde_json::from_str(&row.state).unwrap_or_default();
                 let recorded = translate::recorded(&row.verdict, &row.phase);
-                Some((name, StoredRow { state, pickups: row.pickups, recorded }))
+                Some((name, StoredRow { state, pickups: row.pickups, epoch: row.epoch, recorded }))
             })
             .collect();
         Ok(Self {

@@ -27,6 +27,8 @@ pub(crate) struct Agent {
     watched: BTreeMap<usize, u64>,
     /// it asked to be called at once
     hurries: u32,
+    /// it waited for the store after its last pass
+    stalled_for: Duration,
 }
 
 impl Agent {
@@ -75,6 +77,7 @@ impl World {
             stopped_at: None,
             watched: BTreeMap::new(),
             hurries: 0,
+            stalled_for: Duration::ZERO,
         });
         let jobs = self.disk.folders.keys().copied().collect();
         self.soon(process, Task::Recover { jobs });
@@ -98,7 +101,10 @@ impl World {
         let Some(agent) = self.agents.iter_mut().find(|agent| agent.process == process) else { return };
         let since = agent.stopped_at.take().unwrap_or(now);
         agent.wake_at = agent.wake_at.max(now);
-        self.reference.deaf(now - since, now);
+        // An agent that has lost its lock is nobody's ear.
+        if self.agent() == Some(process) {
+            self.reference.deaf(now - since, now);
+        }
     }
 
     /// Sends a fact to an agent's driver; what supervisors say may come late or twice.
@@ -134,6 +140,10 @@ impl World {
         let (now, reading) = (self.now(), self.host.reading());
         self.steps += 1;
         let is_newest = index + 1 == self.agents.len();
+        let stalled = std::mem::take(&mut self.agents[index].stalled_for);
+        if !stalled.is_zero() {
+            self.reference.deaf(stalled, now);
+        }
         let queue = std::mem::take(&mut self.agents[index].queue);
         let had_facts = !queue.is_empty();
         let mut facts = Vec::with_capacity(queue.len());
@@ -150,14 +160,11 @@ impl World {
         let committed = self.store.with(|kept| kept.commits > 0);
         let delay = if committed && now < slow.0 { slow.1 } else { Duration::ZERO };
         let agent = &mut self.agents[index];
-        agent.busy_until = now + delay;
+        (agent.busy_until, agent.stalled_for) = (now + delay, delay);
         agent.wake_at = now + delay + output.wake_in;
         agent.hurries = if output.wake_in.is_zero() && !had_facts { agent.hurries + 1 } else { 0 };
         if agent.hurries > 3 {
             self.fail("it never asks to be called in the past", "it asks again and again to be called at once");
-        }
-        if !delay.is_zero() {
-            self.reference.deaf(delay, now + delay);
         }
         if is_newest {
             self.check_step(index, &output);
@@ -199,6 +206,9 @@ impl World {
 
     /// Looks at a job's folder and tells what it says; watches what runs.
     pub(crate) fn look_and_tell(&mut self, owner: Process, job: usize) {
+        if !self.settle_ended(owner, job) {
+            return;
+        }
         let Some(found) = self.look(job) else {
             self.agent_mut(owner).into_iter().for_each(|agent| agent.unwatch(job));
             let name = self.name(job).clone();
@@ -240,7 +250,8 @@ impl World {
         if now < slow.0 {
             delay += slow.1;
         }
-        let other = latido_driver::AttemptName { number: attempt.number + 1, epoch: attempt.epoch + 1, ..attempt.clone() };
+        let (number, epoch) = (attempt.number.saturating_sub(1), attempt.epoch.saturating_sub(1));
+        let other = latido_driver::AttemptName { number, epoch, ..attempt.clone() };
         let answers = match self.weather.lie(now) {
             None => vec![(attempt, Proposal::Launch)],
             Some(Lie::Traps) => vec![(attempt, Proposal::Failed)],

@@ -200,6 +200,11 @@ impl World {
         } else if tries < TRIES && self.existence(job, number) != Existence::Ended {
             return self.later(owner, TURN, launch.at(Stage::Refused { number, tries: tries + 1 }));
         }
+        let start = self.files(job, number).map(|files| Box::new(files.start.clone()));
+        let end = self.files(job, number).and_then(|files| files.end.clone()).map(Box::new);
+        if let (true, Some(end)) = (self.is_agent(owner), end) {
+            return self.send(owner, Fact::AttemptEnded { start, end });
+        }
         self.refuse(owner, &launch, LaunchFailure::Failed);
     }
 
@@ -211,6 +216,8 @@ impl World {
         self.note(|world| format!("launch of {} is refused: {failure:?}", world.name(launch.job)));
         if let (true, Some(attempt)) = (self.is_agent(owner), launch.ordered.clone()) {
             self.send(owner, Fact::LaunchRefused { attempt, failure, detail: format!("{failure:?}") });
+            // What stands in the way is looked at.
+            self.soon(owner, Task::Look { job: launch.job });
         }
         self.finish_command(owner, launch.job);
     }

@@ -211,7 +211,7 @@ impl Job {
         let is_explained = match phase {
             "ended" => {
                 self.told == Some(Want::Stop)
-                    || end.is_some_and(|end| !self.resumes(end))
+                    || end.is_some_and(|end| !self.resumes(end) || end.by_policy)
                     || excused(&[Excuse::NotWanted])
             }
             "stuck" => self.is_spent() || excused(&[Excuse::StrategyGaveUp]),

@@ -7,6 +7,7 @@ use latido_policy::Life;
 use latido_protocol::SubjectName;
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::Want;
+use latido_protocol::status::Verdict;
 
 use crate::host::Process;
 use crate::launch::Launch;
@@ -18,6 +19,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 /// Between two tries to reach a supervisor that does not answer.
 const STOP_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// Between two tries to record or to end what could not be.
+const AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// Between two tries to watch a supervisor.
+const RECONNECT_AFTER: Duration = Duration::from_millis(500);
 
 /// Between two looks at what was told to end.
 pub(crate) const TURN: Duration = Duration::from_millis(50);
@@ -98,7 +105,17 @@ impl World {
     fn look_around(&mut self, owner: Process) {
         let known = self.agent_mut(owner).map(|agent| agent.driver.names()).unwrap_or_default();
         for job in 0..self.specs.len() {
-            if self.disk.folders.contains_key(&job) != known.contains(self.name(job)) {
+            let folder = self.disk.folders.get(&job);
+            let is_known = known.contains(self.name(job));
+            let agent = self.agents.iter().find(|agent| agent.process == owner);
+            let latest = agent.and_then(|agent| agent.driver.latest(self.name(job)));
+            let differs = latest.zip(folder).is_some_and(|(latest, folder)| {
+                let number = latest.start.as_ref().map_or(0, |start| start.attempt);
+                let (wanted, told) = (&folder.wanted, &latest.wanted);
+                number != folder.latest() || (wanted.want, wanted.at) != (told.want, told.at)
+            });
+            let is_unknown = self.seen[job].verdict == Some(Verdict::Unknown);
+            if folder.is_some() != is_known || differs || is_unknown {
                 self.soon(owner, Task::Look { job });
             }
         }
@@ -112,7 +129,7 @@ impl World {
             return self.after_the_end(owner, attempt);
         }
         if self.now() < self.weather.blind {
-            self.agent_mut(owner).into_iter().for_each(|agent| agent.unwatch(job));
+            self.later(owner, RECONNECT_AFTER, Task::Connect { attempt });
             let attempt = AttemptName { job: self.name(job).clone(), number: self.attempts[attempt].number, epoch };
             return self.send(owner, Fact::LookFailed { attempt, detail: "the agent is blind".to_owned() });
         }
@@ -128,6 +145,9 @@ impl World {
             (of.job, of.number, of.epoch)
         };
         self.agent_mut(owner).into_iter().for_each(|agent| agent.unwatch(job));
+        if !self.settle_ended(owner, job) {
+            return;
+        }
         let end = self.files(job, number).and_then(|files| files.end.clone()).filter(|end| end.epoch == epoch);
         let fact = match end {
             Some(end) => Fact::AttemptEnded { start: None, end: Box::new(end) },
@@ -158,6 +178,14 @@ impl World {
         true
     }
 
+    /// An ending whose supervisor died before it could enter it into the ledger is entered by who sees it; answers whether
+    /// who does it lives.
+    pub(crate) fn settle_ended(&mut self, owner: Process, job: usize) -> bool {
+        let latest = self.disk.folders.get(&job).map_or(0, |folder| folder.latest());
+        let is_busy = self.existence(job, latest) != Existence::Ended || self.lock_is_held(job);
+        is_busy || self.settle(owner, job, latest, None) != Settled::Died
+    }
+
     fn end_orphan(
         &mut self,
         owner: Process,
@@ -172,8 +200,14 @@ impl World {
         let supervisor_lives = self.attempts[of].supervisor.is_some();
         let existence = self.existence(job, attempt.number);
         match (existence, since) {
-            (Existence::Unknown, None) => self.look_failed(owner, attempt, "cannot tell whether it is an orphan"),
-            _ if supervisor_lives => self.look_failed(owner, attempt, "its supervisor lives"),
+            (Existence::Unknown, None) => {
+                self.look_failed(owner, attempt.clone(), "cannot tell whether it is an orphan");
+                self.later(owner, AGAIN_AFTER, Task::EndOrphan { job, attempt, grace, since, killing });
+            }
+            _ if supervisor_lives => {
+                self.look_failed(owner, attempt.clone(), "its supervisor lives");
+                self.later(owner, AGAIN_AFTER, Task::EndOrphan { job, attempt, grace, since, killing });
+            }
             _ if self.attempts[of].work.is_none() => {
                 self.send(owner, Fact::OrphanEnded { attempt, survivors: Vec::new() });
             }
@@ -197,7 +231,8 @@ impl World {
 
     fn record_lost(&mut self, owner: Process, job: usize, attempt: AttemptName) {
         if self.lock_is_held(job) {
-            return self.look_failed(owner, attempt, "the lock is held");
+            self.look_failed(owner, attempt.clone(), "the lock is held");
+            return self.later(owner, AGAIN_AFTER, Task::RecordLost { job, attempt });
         }
         match self.settle(owner, job, attempt.number, None) {
             Settled::Ended => {
@@ -206,7 +241,11 @@ impl World {
                     self.send(owner, Fact::AttemptEnded { start: None, end: Box::new(end) });
                 }
             }
-            Settled::Refused(why) => self.look_failed(owner, attempt, why),
+            Settled::Refused(_) if !self.disk.folders.contains_key(&job) => {}
+            Settled::Refused(why) => {
+                self.look_failed(owner, attempt.clone(), why);
+                self.later(owner, AGAIN_AFTER, Task::RecordLost { job, attempt });
+            }
             Settled::Died => {}
         }
     }
