@@ -373,6 +373,7 @@ impl Job {
             // How a launch went.
             (S::Launching { .. }, I::Started { attempt, supervisor }) => self.run(attempt, supervisor, now),
             (S::Running(_) | S::Draining { .. }, I::Started { supervisor, .. }) => self.see_again(supervisor),
+            (S::Unproven(_, Doubt::Unknown), I::Started { attempt, supervisor }) => self.run(attempt, supervisor, now),
             (S::Launching { starter, .. }, I::Refused { failure, .. }) => self.refuse_launch(starter, failure, now),
             // What is heard and seen of it.
             (S::Running(_) | S::Draining { .. }, I::Heard { heard, .. }) => self.hear(heard, now, out),
@@ -411,7 +412,11 @@ impl Job {
             | (S::Launching { .. }, I::Heard { .. } | I::LookFailed { .. })
             | (S::Unproven(..), I::LookFailed { .. }) => {}
             // What comes too late: the attempt has gone on without it. What has ended never changes.
-            (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Started { .. } | I::Heard { .. })
+            (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Heard { .. })
+            | (
+                S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(_, Doubt::Orphan | Doubt::Survivors),
+                I::Started { .. },
+            )
             | (S::RecordingLost(_) | S::Unproven(..), I::OrphanEnded { .. })
             | (S::BackingOff { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_), I::Answered { .. })
             | (

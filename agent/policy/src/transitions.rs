@@ -377,7 +377,11 @@ impl Job {
         };
         let again = if refusals >= LAUNCH_REFUSALS_MAX { State::Held(past) } else { again };
         match failure {
-            LaunchFailure::Superseded | LaunchFailure::Locked | LaunchFailure::Failed | LaunchFailure::NotWanted | LaunchFailure::Unreadable
+            LaunchFailure::Superseded
+            | LaunchFailure::Locked
+            | LaunchFailure::Failed
+            | LaunchFailure::NotWanted
+            | LaunchFailure::Unreadable
                 if self.goal == Goal::Stop =>
             {
                 self.turn(State::Ended(past), Reason::Commanded);
@@ -385,8 +389,7 @@ impl Job {
             LaunchFailure::Superseded => self.turn(again, Reason::LaunchSuperseded),
             LaunchFailure::Locked => self.turn(again, Reason::LaunchLocked { refusals }),
             LaunchFailure::Failed => self.turn(again, Reason::LaunchFailed { refusals }),
-            LaunchFailure::NotWanted if self.pause.is_some() => self.turn(again, Reason::LaunchNotWanted),
-            LaunchFailure::NotWanted => self.turn(State::Ended(past), Reason::LaunchNotWanted),
+            LaunchFailure::NotWanted => self.turn(again, Reason::LaunchNotWanted),
             LaunchFailure::Unreadable => self.turn(State::Held(past), Reason::LaunchUnreadable),
         }
     }

@@ -174,6 +174,7 @@ impl World {
 
     fn give_out(&mut self, process: Process, delay: Duration, output: Output) {
         for order in output.orders {
+            *self.orders.entry(crate::transcript::kind(&order)).or_default() += 1;
             self.note(|_| format!("agent {process} orders {}", crate::transcript::order(&order)));
             let pause = self.chance.delay.between(Duration::from_millis(1), Duration::from_millis(20));
             if let Some(task) = self.task_of(order) {

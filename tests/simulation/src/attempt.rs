@@ -4,17 +4,14 @@ use std::time::Duration;
 
 use latido_driver::Fact;
 use latido_protocol::attempt::StopReason;
-use latido_protocol::files::{End, Status};
-use latido_protocol::{Class, FORMAT_VERSION, Outcome, Progress, Span, WallTime};
+use latido_protocol::files::Status;
+use latido_protocol::{FORMAT_VERSION, Progress, Span, WallTime};
 
 use crate::host::{Process, Role};
 use crate::world::{Event, World};
 
 /// Between the end of the work and its record: the supervisor waits for the last output.
 const DRAIN_FOR: Duration = Duration::from_millis(200);
-
-/// Between two tries to record what the disk does not take.
-const RECORD_EVERY: Duration = Duration::from_secs(1);
 
 /// SIGKILL from outside.
 pub(crate) const KILLED: How = How::Signaled(9);
@@ -53,8 +50,9 @@ pub(crate) struct Attempt {
     /// the work was started, or could not be
     pub(crate) reported: bool,
     pub(crate) book: Book,
-    order: Option<StopReason>,
-    how: Option<How>,
+    /// why it was told to end
+    pub(crate) order: Option<StopReason>,
+    pub(crate) how: Option<How>,
     ends_at: Duration,
     /// the work does not end by SIGTERM
     ignores_term: bool,
@@ -78,7 +76,7 @@ pub(crate) struct Book {
     done: u64,
     failing: bool,
     broken: bool,
-    stopping: bool,
+    pub(crate) stopping: bool,
 }
 
 impl Attempt {
@@ -114,24 +112,6 @@ impl World {
             SupervisorDeed::Kill => self.signal_work(attempt, 9),
             SupervisorDeed::RecordEnd => self.record_end(attempt),
             SupervisorDeed::RecordLine => self.record_line(attempt),
-        }
-    }
-
-    /// Its own identity stands on the disk before anything is started; without that it ends at once.
-    fn record_supervisor(&mut self, attempt: usize) {
-        let Attempt { job, number, supervisor: Some(supervisor), .. } = self.attempts[attempt] else { return };
-        let identity = self.host.running(supervisor).map(|running| running.identity.clone());
-        if self.disk_is_full() || !self.disk.folders.contains_key(&job) {
-            return self.die(supervisor);
-        }
-        let alive = self.record(supervisor, "records itself as a supervisor", |world| {
-            if let Some(files) = world.files(job, number) {
-                files.start.supervisor = identity;
-            }
-        });
-        if alive {
-            let delay = self.chance.delay.between(Duration::from_millis(1), Duration::from_millis(20));
-            self.after(delay, Event::Supervisor { attempt, deed: SupervisorDeed::StartWork });
         }
     }
 
@@ -291,22 +271,6 @@ impl World {
         }
     }
 
-    /// A stop reaches the supervisor: SIGTERM at once, SIGKILL after the grace.
-    pub(crate) fn order_stop(&mut self, attempt: usize, reason: StopReason, grace: Duration) {
-        let of = &mut self.attempts[attempt];
-        if of.how.is_some() {
-            return;
-        }
-        of.order = match of.order {
-            Some(first) if reason != StopReason::Commanded => Some(first),
-            Some(_) | None => Some(reason),
-        };
-        of.book.stopping = true;
-        self.tell_status(attempt);
-        self.signal_work(attempt, 15);
-        self.after(grace, Event::Supervisor { attempt, deed: SupervisorDeed::Kill });
-    }
-
     /// A signal reaches the work, which may not end by it.
     pub(crate) fn signal_work(&mut self, attempt: usize, signal: i32) {
         let of = &self.attempts[attempt];
@@ -333,101 +297,6 @@ impl World {
         self.reference.jobs[job].attempt(epoch).work_lives = false;
         self.note(|world| format!("work of {} {number} epoch {epoch} ends: {how:?}", world.name(job)));
         self.after(DRAIN_FOR, Event::Supervisor { attempt, deed: SupervisorDeed::RecordEnd });
-    }
-
-    pub(crate) fn supervisor_gone(&mut self, attempt: usize) {
-        let of = &mut self.attempts[attempt];
-        of.supervisor = None;
-        let (job, number, epoch) = (of.job, of.number, of.epoch);
-        let now = self.now();
-        let truth = self.reference.jobs[job].attempt(epoch);
-        (truth.supervisor_lives, truth.gone_at) = (false, now);
-        self.note(|world| format!("supervisor of {} {number} epoch {epoch} is gone", world.name(job)));
-        for index in 0..self.agents.len() {
-            if self.agents[index].watches(job, epoch) {
-                let owner = self.agents[index].process;
-                self.soon(owner, crate::task::Task::AfterTheEnd { attempt });
-            }
-        }
-    }
-
-    fn record_end(&mut self, attempt: usize) {
-        let Attempt { job, number, epoch, supervisor: Some(supervisor), .. } = self.attempts[attempt] else { return };
-        if self.disk_is_full() {
-            self.after(RECORD_EVERY, Event::Supervisor { attempt, deed: SupervisorDeed::RecordEnd });
-            return;
-        }
-        let outcome = self.outcome(attempt);
-        if self.record(supervisor, "records the ending", |world| world.write_end(job, number, outcome)) {
-            debug_assert!(epoch > 0, "an attempt has an epoch");
-            self.after(Duration::from_millis(1), Event::Supervisor { attempt, deed: SupervisorDeed::RecordLine });
-        }
-    }
-
-    fn record_line(&mut self, attempt: usize) {
-        let Attempt { job, number, supervisor: Some(supervisor), .. } = self.attempts[attempt] else { return };
-        if self.disk_is_full() {
-            self.after(RECORD_EVERY, Event::Supervisor { attempt, deed: SupervisorDeed::RecordLine });
-            return;
-        }
-        if self.record(supervisor, "enters the ending into the ledger", |world| world.write_line(job, number)) {
-            self.die(supervisor);
-        }
-    }
-
-    /// What the ending means: the order decides, where there was one.
-    fn outcome(&self, attempt: usize) -> Outcome {
-        let of = &self.attempts[attempt];
-        let outcome = match of.how.unwrap_or(KILLED) {
-            How::Exited(code) => Outcome::exited(code),
-            How::Signaled(signal) => Outcome::signaled(signal, "a signal"),
-        };
-        let class = match of.order {
-            None => outcome.class,
-            Some(StopReason::Commanded) => Class::Stopped,
-            Some(StopReason::Limit) => Class::Limit,
-            Some(StopReason::Stale | StopReason::Hung | StopReason::Superseded) => Class::Lost,
-        };
-        Outcome { class, ..outcome }
-    }
-
-    /// Writes an ending unless one is there.
-    pub(crate) fn write_end(&mut self, job: usize, number: u32, outcome: Outcome) {
-        let (wall, now) = (self.host.wall(), self.now());
-        let name = self.name(job).clone();
-        let Some(files) = self.files(job, number) else { return };
-        if files.end.is_some() {
-            return;
-        }
-        let (attempt, epoch) = (files.attempt, files.start.epoch);
-        let (class, how) = (outcome.class, i64::from(outcome.code.or(outcome.signal).unwrap_or(-1)));
-        files.end = Some(End {
-            version: FORMAT_VERSION,
-            job: name,
-            attempt: number,
-            epoch,
-            started_at: files.start.started_at,
-            ended_at: wall,
-            outcome,
-            rusage: None,
-            progress: files.status.as_ref().and_then(|status| status.progress.clone()),
-            recorded_by: "the simulation".to_owned(),
-            proof: "it is known".to_owned(),
-        });
-        let order = self.attempts.get(attempt).and_then(|of| of.order);
-        let by_policy = matches!(order, Some(StopReason::Stale | StopReason::Hung));
-        self.reference.jobs[job].ended(epoch, class, how, by_policy, now);
-        self.note(|world| format!("{} {number} epoch {epoch} has ended: {class}", world.name(job)));
-    }
-
-    /// Enters an ending into the ledger unless it is there.
-    pub(crate) fn write_line(&mut self, job: usize, number: u32) {
-        let Some(epoch) = self.files(job, number).map(|files| files.start.epoch) else { return };
-        if !self.disk.in_ledger(job, number, epoch) {
-            self.disk.ledger.push((job, number, epoch));
-            let claim = self.reference.jobs[job].in_ledger(epoch);
-            self.expect("one line in the ledger", job, claim);
-        }
     }
 
     /// A process was stopped or continued.

@@ -1,28 +1,33 @@
 //! What has to hold after every pass of the driver, and what once the faults have stopped.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, FoundState, Order, Output};
 use latido_policy::{LaunchFailure, Life, Proposal};
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{Orphans, ResumeOn, Want, Wanted};
-use latido_protocol::journal::{AlertState, Body};
 use latido_protocol::status::{Phase, SubjectStatus, Verdict};
 use latido_protocol::{SubjectName, WallTime};
-use latido_store::{EntryRow, Store};
+use latido_store::Store;
 
-use crate::reference::Excuse;
+use crate::journal::Journal;
 use crate::world::World;
-
-/// Entries of the journal that are looked at in one go.
-const ENTRIES: usize = 1000;
 
 /// Phases that pass may last this long in calm: a grace, a kill, a scan, and a slow machine.
 const PASSING: Duration = Duration::from_secs(60);
 
 /// A job in backoff may wait this long: the longest that a strategy asks for, and the longest delay between launches.
 const WAITING: Duration = Duration::from_secs(400);
+
+/// Why a job may wait for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Excuse {
+    StrategyHeld,
+    StrategyGaveUp,
+    Survivors,
+    Blind,
+    OrphanLeft,
+}
 
 /// What was last seen of a subject.
 #[derive(Clone, Debug, Default)]
@@ -36,18 +41,7 @@ pub(crate) struct Seen {
     /// what the last word of a person was, and when
     wanted: Option<(Want, WallTime)>,
     launched: u64,
-    journal: Journal,
-}
-
-/// What the journal told of a subject.
-#[derive(Clone, Debug, Default)]
-struct Journal {
-    verdict: Option<Verdict>,
-    phase: Option<Phase>,
-    started: BTreeSet<u64>,
-    ended: BTreeSet<u64>,
-    expired: BTreeSet<u64>,
-    pickups: u32,
+    pub(crate) journal: Journal,
 }
 
 impl World {
@@ -85,8 +79,8 @@ impl World {
             }
             Fact::LaunchRefused { attempt, failure, .. } => {
                 let Some(job) = self.job_of(attempt.job.as_str()) else { return };
-                self.reference.jobs[job].refused();
-                (attempt.job.clone(), (*failure == LaunchFailure::NotWanted).then_some(Excuse::NotWanted))
+                self.reference.jobs[job].refusals += 1;
+                return;
             }
             Fact::SupervisorGone { attempt, process } => {
                 let Some(job) = self.job_of(attempt.job.as_str()) else { return };
@@ -107,11 +101,13 @@ impl World {
                 let Some(job) = self.job_of(job.as_str()) else { return };
                 return self.tell_want(job, wanted);
             }
-            Fact::JobRemoved { .. } | Fact::LookFailed { .. } | Fact::RuleAnswered { .. } | Fact::Noted { .. } => return,
+            Fact::JobRemoved { .. } | Fact::LookFailed { .. } | Fact::RuleAnswered { .. } | Fact::Noted { .. } => {
+                return;
+            }
         };
         let (name, excuse) = excuse;
         if let (Some(job), Some(excuse)) = (self.job_of(name.as_str()), excuse) {
-            self.reference.jobs[job].excuse(excuse);
+            self.reference.jobs[job].excuses.insert(excuse);
         }
     }
 
@@ -271,52 +267,13 @@ impl World {
         self.reference.may_end(job, attempt.epoch, reason, self.now())
     }
 
-    fn check_journal(&mut self) {
-        loop {
-            let rows = self.store.with(|kept| kept.memory.entries_after(self.checked_sequence, &[], ENTRIES));
-            let rows = rows.unwrap_or_default();
-            let Some(last) = rows.last() else { return };
-            self.checked_sequence = last.sequence;
-            rows.iter().for_each(|row| self.check_entry(row));
-        }
-    }
-
-    fn check_entry(&mut self, row: &EntryRow) {
-        let Ok(body) = serde_json::from_str::<Body>(&row.body) else {
-            return self.fail("the journal can be read", &row.body);
-        };
-        let Some(job) = row.subject.as_deref().and_then(|name| self.job_of(name)) else {
-            if let Body::Agent { what, detail } = body
-                && what == "removed"
-            {
-                let job = (0..self.specs.len()).find(|job| detail == format!("job {} was removed", self.name(*job)));
-                job.into_iter().for_each(|job| self.seen[job] = Seen::default());
-            }
-            return;
-        };
-        let claim = match body {
-            Body::Alert { fingerprint, state, .. } => match state {
-                AlertState::Firing if !self.firing.insert(fingerprint.clone()) => {
-                    Err(format!("{fingerprint} fires twice"))
-                }
-                AlertState::Resolved if !self.firing.remove(&fingerprint) => {
-                    Err(format!("{fingerprint} is resolved and did not fire"))
-                }
-                AlertState::Firing | AlertState::Resolved => Ok(()),
-            },
-            body => self.seen[job].journal.take(body),
-        };
-        if !self.had_two_agents {
-            self.expect("the journal tells everything once and in order", job, claim);
-        }
-    }
-
     /// Rules find what verdicts say.
     pub(crate) fn ask_rule(&mut self, owner: crate::host::Process, subjects: Vec<SubjectName>) {
         use latido_driver::Finding;
         let Some(agent) = self.agent_mut(owner) else { return };
         let findings = agent.driver.subjects(&subjects).into_iter().filter_map(|status| {
-            let is_bad = matches!(status.verdict, Verdict::Stale | Verdict::Missing | Verdict::Hung | Verdict::Orphaned);
+            let is_bad =
+                matches!(status.verdict, Verdict::Stale | Verdict::Missing | Verdict::Hung | Verdict::Orphaned);
             is_bad.then(|| Finding {
                 key: status.verdict.to_string(),
                 subject: status.name.to_string(),
@@ -407,34 +364,10 @@ impl World {
     }
 }
 
-impl Journal {
-    fn take(&mut self, body: Body) -> Result<(), String> {
-        match body {
-            Body::Transition { previous, current, .. } => {
-                let before = self.verdict.replace(current);
-                if before.is_some_and(|before| before != previous) {
-                    return Err(format!("{previous} becomes {current}, and it was {before:?}"));
-                }
-            }
-            Body::Phase { phase, .. } => self.phase = Some(phase),
-            Body::AttemptStarted { epoch, .. } if !self.started.insert(epoch) => {
-                return Err(format!("epoch {epoch} starts twice"));
-            }
-            Body::AttemptEnded { epoch, .. } if !self.ended.insert(epoch) => {
-                return Err(format!("epoch {epoch} ends twice"));
-            }
-            Body::LeaseExpired { epoch, pickups, .. } => {
-                if !self.expired.insert(epoch) || pickups <= self.pickups {
-                    return Err(format!("epoch {epoch} expires with {pickups} pickups after {}", self.pickups));
-                }
-                self.pickups = pickups;
-            }
-            Body::AttemptStarted { .. }
-            | Body::AttemptEnded { .. }
-            | Body::Beat { .. }
-            | Body::Alert { .. }
-            | Body::Agent { .. } => {}
-        }
-        Ok(())
+impl Seen {
+    /// Its job is removed: what is made under its name is another.
+    pub(crate) fn forget(&mut self) {
+        self.journal = Journal::default();
+        self.is_over = false;
     }
 }

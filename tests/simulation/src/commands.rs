@@ -60,8 +60,9 @@ impl World {
             return false;
         }
         let at = self.host.wall();
-        let until = length
-            .map(|length| WallTime::from_millis(at.as_millis() + u64::try_from(length.as_millis()).unwrap_or(u64::MAX)));
+        let until = length.map(|length| {
+            WallTime::from_millis(at.as_millis() + u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
+        });
         let before = &folder.wanted;
         let wanted = if before.want == want && want != Want::Pause {
             before.clone()
@@ -168,7 +169,6 @@ impl World {
         let alive = self.record(owner, "removes the folder", |world| {
             world.note(|world| format!("{} is removed", world.name(job)));
             world.disk.folders.remove(&job);
-            world.reference.jobs[job].exists = false;
         });
         if alive {
             self.finish_command(owner, job);

@@ -110,10 +110,7 @@ pub(crate) fn plan(seed: u64, jobs: usize, calm_at: Duration) -> Vec<Planned> {
     let count = 1 + random.below(4) * random.below(8);
     let allowed = random.below(1 << 32);
     let mut plan: Vec<Planned> = (0..count)
-        .map(|_| Planned {
-            at: random.between(Duration::ZERO, calm_at),
-            fault: any_fault(&mut random, jobs, allowed),
-        })
+        .map(|_| Planned { at: random.between(Duration::ZERO, calm_at), fault: any_fault(&mut random, jobs, allowed) })
         .collect();
     plan.sort_by_key(|planned| planned.at);
     plan
@@ -143,10 +140,7 @@ fn fault(random: &mut Random, jobs: usize, kind: u64) -> Fault {
         2 => Fault::DoubleWord { length },
         3 => Fault::CrashAgent { down: length },
         4 => Fault::StopAgent { length },
-        5 | 6 => Fault::CrashAtStep {
-            steps: u32::try_from(random.below(12)).unwrap_or(0),
-            before: random.chance(50),
-        },
+        5 | 6 => Fault::CrashAtStep { steps: u32::try_from(random.below(12)).unwrap_or(0), before: random.chance(50) },
         7 => Fault::SecondAgent,
         8 => Fault::LoseAgentLock { length },
         9 => Fault::KillSupervisor { job },
@@ -198,4 +192,42 @@ fn command(random: &mut Random) -> Command {
         Command::Remove,
         Command::Run,
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_of_fault_and_every_command_strikes() {
+        let mut names = BTreeSet::new();
+        for seed in 0..2000 {
+            for Planned { fault, .. } in plan(seed, 2, Duration::from_secs(600)) {
+                let text = format!("{fault:?}");
+                let word = |text: &str| text.split([' ', '{', '(', ',']).next().unwrap_or_default().to_owned();
+                names.insert(word(&text));
+                names.extend(text.split_once("command: ").map(|(_, command)| word(command)));
+                names.extend(text.split_once("lie: ").map(|(_, lie)| word(lie)));
+            }
+        }
+        for name in "LoseBeats LateWord DoubleWord CrashAgent StopAgent CrashAtStep SecondAgent LoseAgentLock \
+                     KillSupervisor StopSupervisor KillWork ExitWork Silence Standstill SaysBad Unkillable Reboot Suspend \
+                     StepWall SlowStore FailStore FullDisk SlowPlugin LyingPlugin BlindAgent Strangers Outage Command \
+                     Stop Resume ResumeByHand Pause Unpause Remove Run \
+                     Traps NeverAnswers AnswersTwice AboutAnother Proposes"
+            .split_whitespace()
+        {
+            assert!(names.contains(name), "{name} never strikes: {names:?}");
+        }
+    }
+
+    #[test]
+    fn one_fault_more_moves_no_other_stream() {
+        let (mut one, mut other) = (Random::new(7, "delay"), Random::new(7, "delay"));
+        Random::new(7, "faults").below(9);
+        assert_eq!(one.below(1 << 40), other.below(1 << 40));
+        assert_ne!(Random::new(7, "delay").below(1 << 40), Random::new(7, "faults").below(1 << 40));
+    }
 }

@@ -25,8 +25,12 @@ pub(crate) enum Role {
     Agent,
     /// A command line.
     Command,
-    Supervisor { attempt: usize },
-    Work { attempt: usize },
+    Supervisor {
+        attempt: usize,
+    },
+    Work {
+        attempt: usize,
+    },
     Stranger,
 }
 

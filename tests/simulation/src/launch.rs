@@ -94,7 +94,9 @@ impl World {
         let Some(folder) = self.disk.folders.get(&job) else {
             return self.refuse(owner, &launch, LaunchFailure::Unreadable);
         };
-        if !launch.by_hand && matches!(folder.wanted.want, Want::Stop | Want::Pause) {
+        let is_paused =
+            folder.wanted.want == Want::Pause && folder.wanted.until.is_none_or(|until| until > self.host.wall());
+        if !launch.by_hand && (folder.wanted.want == Want::Stop || is_paused) {
             return self.refuse(owner, &launch, LaunchFailure::NotWanted);
         }
         let next = (folder.latest() + 1, folder.epoch() + 1);
@@ -105,9 +107,11 @@ impl World {
         if self.disk_is_full() {
             return self.refuse(owner, &launch, LaunchFailure::Failed);
         }
+        // A resume stays wanted until the attempt that it asks for has its folder.
+        let want = if folder.wanted.want == Want::Resume { Want::Resume } else { Want::Run };
         let wanted = Wanted {
             version: FORMAT_VERSION,
-            want: Want::Run,
+            want,
             epoch,
             at: self.host.wall(),
             until: None,
@@ -154,6 +158,15 @@ impl World {
         });
         if !alive {
             return;
+        }
+        let is_asked_for = self.disk.folders.get(&job).is_some_and(|folder| folder.wanted.want == Want::Resume);
+        if is_asked_for {
+            let alive = self.record(owner, "takes the resume back", |world| {
+                world.disk.folders.entry(job).and_modify(|folder| folder.wanted.want = Want::Run);
+            });
+            if !alive {
+                return;
+            }
         }
         let supervisor = self.host.start(Role::Supervisor { attempt });
         self.attempts[attempt].supervisor = Some(supervisor);

@@ -12,17 +12,20 @@ mod disk;
 mod faults;
 mod host;
 mod jobs;
+mod journal;
 mod launch;
 mod look;
 mod random;
 mod reference;
 mod shortest;
 mod store;
+mod supervisor;
 mod task;
 mod transcript;
 mod weather;
 mod world;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -42,6 +45,8 @@ pub struct Run {
     pub failure: Option<Failure>,
     /// passes of the driver
     pub steps: u64,
+    /// orders that it gave, by kind
+    pub orders: BTreeMap<&'static str, u64>,
     /// time awake of all subjects together
     pub subject_time: Duration,
 }
@@ -51,14 +56,15 @@ struct Attempted {
     failure: Option<Failure>,
     transcript: Vec<String>,
     steps: u64,
+    orders: BTreeMap<&'static str, u64>,
     subject_time: Duration,
 }
 
 /// Runs one seed.
 #[must_use]
 pub fn run(seed: u64) -> Run {
-    let Attempted { failure, steps, subject_time, .. } = attempt_run(seed, plan(seed), false);
-    Run { failure, steps, subject_time }
+    let Attempted { failure, steps, orders, subject_time, .. } = attempt_run(seed, plan(seed), false);
+    Run { failure, steps, orders, subject_time }
 }
 
 /// Runs one seed and tells everything that happened, a line each.
@@ -72,15 +78,15 @@ pub fn transcript(seed: u64) -> Vec<String> {
 #[must_use]
 pub fn explain(seed: u64) -> Option<String> {
     let failure = run(seed).failure?;
-    let plan = shortest::shorten(seed, plan(seed), failure.check);
+    let fails_alike = |plan: &[Planned]| {
+        let Attempted { failure: other, .. } = attempt_run(seed, plan.to_vec(), false);
+        other.is_some_and(|other| other.check == failure.check)
+    };
+    let plan = shortest::shorten(plan(seed), fails_alike);
     let Attempted { failure, transcript, .. } = attempt_run(seed, plan.clone(), true);
     let failure = failure.map(|failure| failure.to_string()).unwrap_or_default();
     let settings = jobs::specs(seed).iter().map(|spec| format!("{spec:?}\n")).collect::<String>();
-    Some(format!(
-        "seed {seed}: {failure}\n{settings}{} fault(s) are left\n{}\n",
-        plan.len(),
-        transcript.join("\n")
-    ))
+    Some(format!("seed {seed}: {failure}\n{settings}{} fault(s) are left\n{}\n", plan.len(), transcript.join("\n")))
 }
 
 /// Lets `jobs` steady jobs beat every 30 s for `length`, without faults, and answers as for a seed: for the measure of
@@ -91,7 +97,7 @@ pub fn steady(jobs: usize, length: Duration) -> Run {
     let mut world = World::new(0, specs, Vec::new(), length, false);
     world.run(length);
     let subject_time = length * u32::try_from(jobs).unwrap_or(u32::MAX);
-    Run { failure: world.failure.take(), steps: world.steps, subject_time }
+    Run { failure: world.failure.take(), steps: world.steps, orders: world.orders, subject_time }
 }
 
 fn calm_at(seed: u64) -> Duration {
@@ -121,6 +127,7 @@ fn attempt_run(seed: u64, plan: Vec<Planned>, tells: bool) -> Attempted {
         failure: world.failure.take(),
         transcript: world.take_transcript(),
         steps: world.steps,
+        orders: std::mem::take(&mut world.orders),
         subject_time: (calm_at + CALM_FOR) * count,
     }
 }

@@ -51,7 +51,9 @@ impl World {
         let of = &self.attempts[files.attempt];
         let (supervisor_lives, work_lives) = (of.supervisor.is_some(), of.work.is_some());
         match &files.start.supervisor {
-            Some(identity) if self.host.find(identity).is_some() && files.start.process.is_none() => Existence::Launching,
+            Some(identity) if self.host.find(identity).is_some() && files.start.process.is_none() => {
+                Existence::Launching
+            }
             Some(identity) if self.host.find(identity).is_some() => Existence::Running,
             Some(_) if work_lives => Existence::Orphaned,
             Some(_) => Existence::Dead,

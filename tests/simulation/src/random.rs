@@ -9,9 +9,9 @@ pub(crate) struct Random(u64);
 impl Random {
     /// The stream of a seed with this name.
     pub(crate) fn new(seed: u64, stream: &str) -> Self {
-        let named = stream.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let named = stream
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         let mut random = Self(seed ^ named.rotate_left(17));
         random.next();
         random

@@ -9,12 +9,12 @@ use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{Beats, JobSettings, ResumeOn, Status, Want};
 use latido_protocol::status::{Phase, Verdict};
 
-/// By so much the agent may take a gap for listening time: a pass that was planned when it began, and the lateness that
-/// is ordinary on a busy machine.
+use crate::checks::Excuse;
+
+/// By so much the agent may take a gap for listening time: the pass that was planned, and ordinary lateness.
 const GAP_BLUR: Duration = Duration::from_secs(6);
 
-/// Quick deaths in a row that are too many, and how quick they are.
-const QUICK_DEATHS: usize = 3;
+/// Deaths as quick as this are too many when they come three in a row.
 const QUICK: Duration = Duration::from_secs(1);
 
 /// Launches refused in a row that are too many.
@@ -38,12 +38,12 @@ pub(crate) struct Truth {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
-    class: Class,
+    pub(crate) class: Class,
     /// stands for exit status or signal
-    how: i64,
-    ran_for: Duration,
+    pub(crate) how: i64,
+    pub(crate) ran_for: Duration,
     /// ended by the agent for want of beats or progress
-    by_policy: bool,
+    pub(crate) by_policy: bool,
 }
 
 /// The newest word of an attempt that reached the agent.
@@ -51,49 +51,34 @@ pub(crate) struct End {
 struct Word {
     epoch: u64,
     sequence: u64,
+    /// what its supervisor had measured when it sent it
+    measure: Measure,
     sent_at: Duration,
-    /// silence, standstill and age when it was sent, as they truly were
-    silence: Duration,
-    still: Duration,
-    age: Duration,
-    broken: bool,
     arrived_at: Duration,
 }
 
-/// Upper bounds of what the agent can have measured.
-struct Longest {
+#[derive(Clone, Copy, Debug, Default)]
+struct Measure {
     silence: Duration,
     still: Duration,
     age: Duration,
     broken: bool,
-}
-
-/// Why a job may wait for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Excuse {
-    StrategyHeld,
-    StrategyGaveUp,
-    Survivors,
-    Blind,
-    OrphanLeft,
-    NotWanted,
 }
 
 /// One job under its name, through all that was made under it.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) settings: JobSettings,
-    pub(crate) exists: bool,
     pub(crate) attempts: BTreeMap<u64, Truth>,
     highest_epoch: u64,
     word: Option<Word>,
     /// what the agent was told that is wanted
     pub(crate) told: Option<Want>,
-    excuses: BTreeSet<Excuse>,
-    refusals: u32,
+    pub(crate) excuses: BTreeSet<Excuse>,
+    /// launches refused in a row
+    pub(crate) refusals: u32,
 }
 
-/// All jobs, and what the agent could hear.
 #[derive(Debug, Default)]
 pub(crate) struct Reference {
     pub(crate) jobs: Vec<Job>,
@@ -107,7 +92,6 @@ impl Job {
     pub(crate) fn new(settings: JobSettings) -> Self {
         Self {
             settings,
-            exists: false,
             attempts: BTreeMap::new(),
             highest_epoch: 0,
             word: None,
@@ -117,25 +101,17 @@ impl Job {
         }
     }
 
+    /// Another job is made under its name.
     pub(crate) fn made(&mut self) {
-        self.exists = true;
         self.attempts.clear();
         self.word = None;
         self.begin_anew();
     }
 
-    /// A person asked for another attempt: what was before excuses nothing any more.
+    /// A person asked for another attempt.
     pub(crate) fn begin_anew(&mut self) {
         self.excuses.clear();
         self.refusals = 0;
-    }
-
-    pub(crate) fn excuse(&mut self, excuse: Excuse) {
-        self.excuses.insert(excuse);
-    }
-
-    pub(crate) fn refused(&mut self) {
-        self.refusals += 1;
     }
 
     /// An epoch is made durable.
@@ -164,19 +140,6 @@ impl Job {
         let truth = self.attempt(epoch);
         (truth.work_lives, truth.started_at) = (true, now);
         Ok(())
-    }
-
-    pub(crate) fn ended(&mut self, epoch: u64, class: Class, how: i64, by_policy: bool, now: Duration) {
-        let truth = self.attempt(epoch);
-        let ran_for = if truth.started_at.is_zero() { Duration::ZERO } else { now.saturating_sub(truth.started_at) };
-        truth.gone_at = now;
-        truth.end = Some(End { class, how, ran_for, by_policy });
-    }
-
-    pub(crate) fn in_ledger(&mut self, epoch: u64) -> Result<(), String> {
-        let truth = self.attempt(epoch);
-        truth.lines += 1;
-        if truth.lines > 1 { Err(format!("the ledger has epoch {epoch} twice")) } else { Ok(()) }
     }
 
     pub(crate) fn lost_count(&self) -> u32 {
@@ -209,11 +172,7 @@ impl Job {
         }
         let excused = |excuses: &[Excuse]| excuses.iter().any(|excuse| self.excuses.contains(excuse));
         let is_explained = match phase {
-            "ended" => {
-                self.told == Some(Want::Stop)
-                    || end.is_some_and(|end| !self.resumes(end) || end.by_policy)
-                    || excused(&[Excuse::NotWanted])
-            }
+            "ended" => self.told == Some(Want::Stop) || end.is_some_and(|end| !self.resumes(end) || end.by_policy),
             "stuck" => self.is_spent() || excused(&[Excuse::StrategyGaveUp]),
             _ => {
                 use Excuse as E;
@@ -227,8 +186,8 @@ impl Job {
         let on = |what| self.settings.resume.on.contains(&what);
         match end.class {
             Class::Completed | Class::Stopped => false,
-            Class::Failed => on(ResumeOn::Failed) || end.by_policy,
-            Class::Lost => on(ResumeOn::Lost) || end.by_policy,
+            Class::Failed => on(ResumeOn::Failed),
+            Class::Lost => on(ResumeOn::Lost),
             Class::Limit => on(ResumeOn::Limit),
         }
     }
@@ -239,7 +198,7 @@ impl Job {
         let alike = |deaths: &[End]| deaths.iter().all(|end| end.how == deaths[0].how && end.ran_for <= QUICK);
         self.attempts.values().any(|truth| truth.number >= resume.max_attempts)
             || self.lost_count() >= resume.max_pickups
-            || ends.windows(QUICK_DEATHS).any(alike)
+            || ends.windows(3).any(alike)
     }
 }
 
@@ -256,34 +215,31 @@ impl Reference {
             epoch: status.epoch,
             sequence: status.sequence,
             sent_at: sent_at.saturating_sub(self.deaf),
-            silence: status.silence_s.0,
-            still: status.still_s.0,
-            age: status.running_s.0,
-            broken: status.broken,
+            measure: Measure {
+                silence: status.silence_s.0,
+                still: status.still_s.0,
+                age: status.running_s.0,
+                broken: status.broken,
+            },
             arrived_at: now,
         };
-        let rank = |word: &Word| (word.epoch, word.sequence, word.silence);
+        let rank = |word: &Word| (word.epoch, word.sequence, word.measure.silence);
         if self.jobs[job].word.is_none_or(|known| rank(&known) < rank(&word)) {
             self.jobs[job].word = Some(word);
         }
     }
 
     /// The longest silence, standstill and age that the agent may take for granted.
-    fn longest(&self, job: usize, epoch: u64, now: Duration) -> Longest {
+    fn longest(&self, job: usize, epoch: u64, now: Duration) -> Measure {
         let job = &self.jobs[job];
-        let line = now.saturating_sub(self.deaf);
-        match job.word.filter(|word| word.epoch == epoch) {
-            Some(word) => {
-                let since = line.saturating_sub(word.sent_at);
-                let (silence, still, age) = (word.silence + since, word.still + since, word.age + since);
-                Longest { silence, still, age, broken: word.broken }
-            }
+        let (at, since) = match job.word.filter(|word| word.epoch == epoch) {
+            Some(word) => (word.measure, now.saturating_sub(self.deaf).saturating_sub(word.sent_at)),
             None => {
                 let started = job.attempts.get(&epoch).map_or(now, |truth| truth.started_at);
-                let age = now.saturating_sub(started);
-                Longest { silence: age, still: age, age, broken: false }
+                (Measure::default(), now.saturating_sub(started))
             }
-        }
+        };
+        Measure { silence: at.silence + since, still: at.still + since, age: at.age + since, ..at }
     }
 
     /// A subject may be called so only where it is true.
@@ -297,7 +253,7 @@ impl Reference {
     ) -> Result<(), String> {
         let Some(truth) = self.jobs[job].attempts.get(&epoch) else { return Ok(()) };
         let settings = &self.jobs[job].settings;
-        let Longest { silence, still, broken, .. } = self.longest(job, epoch, now);
+        let Measure { silence, still, broken, .. } = self.longest(job, epoch, now);
         let lives = truth.work_lives || truth.supervisor_lives;
         let stands_still = settings.hung_after.duration().is_some_and(|limit| still >= limit);
         let is_true = match verdict {
@@ -319,7 +275,7 @@ impl Reference {
     /// It may be ended by its policy only where that is due.
     pub(crate) fn may_end(&self, job: usize, epoch: u64, reason: StopReason, now: Duration) -> Result<(), String> {
         let settings = &self.jobs[job].settings;
-        let Longest { silence, still, age, broken } = self.longest(job, epoch, now);
+        let Measure { silence, still, age, broken } = self.longest(job, epoch, now);
         let is_due = match reason {
             StopReason::Stale => silence >= settings.ttl.0,
             StopReason::Hung => broken || settings.hung_after.duration().is_some_and(|limit| still >= limit),

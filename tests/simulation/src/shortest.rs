@@ -1,38 +1,44 @@
-//! The shortest run that still fails: faults are left out as long as the same check breaks.
-
-use crate::faults::Planned;
-use crate::{Attempted, attempt_run};
+//! The shortest story that still fails: whatever its failure does not need is left out.
 
 /// Runs that are tried at most; each takes some milliseconds.
 const RUNS_MAX: usize = 400;
 
-/// Leaves out of a plan what its failure does not need: halves first, then smaller parts, then single faults.
-pub(crate) fn shorten(seed: u64, plan: Vec<Planned>, check: &str) -> Vec<Planned> {
-    let mut plan = plan;
-    let mut part = plan.len().div_ceil(2).max(1);
+/// Leaves out of a story what its failure does not need: halves first, then smaller parts, then single faults.
+pub(crate) fn shorten<T: Clone>(story: Vec<T>, fails: impl Fn(&[T]) -> bool) -> Vec<T> {
+    let mut story = story;
+    let mut part = story.len().div_ceil(2).max(1);
     let mut runs = 0;
     loop {
-        let mut from = 0;
-        let mut shorter = false;
-        while from < plan.len() && runs < RUNS_MAX {
-            let mut candidate = plan.clone();
+        let (mut from, mut shorter) = (0, false);
+        while from < story.len() && runs < RUNS_MAX {
+            let mut candidate = story.clone();
             candidate.drain(from..(from + part).min(candidate.len()));
             runs += 1;
-            if fails_alike(seed, &candidate, check) {
-                plan = candidate;
-                shorter = true;
+            if fails(&candidate) {
+                (story, shorter) = (candidate, true);
             } else {
                 from += part;
             }
         }
         if runs >= RUNS_MAX || (part == 1 && !shorter) {
-            return plan;
+            return story;
         }
         part = (part / 2).max(1);
     }
 }
 
-fn fails_alike(seed: u64, plan: &[Planned], check: &str) -> bool {
-    let Attempted { failure, .. } = attempt_run(seed, plan.to_vec(), false);
-    failure.is_some_and(|failure| failure.check == check)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_failure_needs_is_left() {
+        let fails = |story: &[u32]| story.contains(&3) && story.contains(&17);
+        assert_eq!(shorten((0..40).collect(), fails), [3, 17]);
+    }
+
+    #[test]
+    fn a_story_that_fails_without_anything_is_empty() {
+        assert_eq!(shorten(vec![1, 2, 3], |_| true), [0; 0]);
+    }
 }

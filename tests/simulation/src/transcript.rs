@@ -46,3 +46,13 @@ pub(crate) fn order(order: &Order) -> String {
         Order::RecordLost { attempt, because } => format!("RECORD LOST {}: {because}", name(attempt)),
     }
 }
+
+pub(crate) fn kind(order: &Order) -> &'static str {
+    match order {
+        Order::Launch { .. } => "launch",
+        Order::AskStrategy { .. } => "ask a strategy",
+        Order::EndAttempt { .. } => "end an attempt",
+        Order::EndOrphan { .. } => "end an orphan",
+        Order::RecordLost { .. } => "record a loss",
+    }
+}

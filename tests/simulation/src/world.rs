@@ -109,6 +109,8 @@ pub(crate) struct World {
     /// alerts that fire by the journal
     pub(crate) firing: std::collections::BTreeSet<String>,
     pub(crate) steps: u64,
+    /// orders that the driver gave, by kind
+    pub(crate) orders: BTreeMap<&'static str, u64>,
     pub(crate) calm_at: Duration,
     plan: Vec<Planned>,
     queue: BinaryHeap<Reverse<Entry>>,
@@ -143,6 +145,7 @@ impl World {
             checked_sequence: 0,
             firing: std::collections::BTreeSet::new(),
             steps: 0,
+            orders: BTreeMap::new(),
             calm_at,
             plan,
             queue: BinaryHeap::new(),
