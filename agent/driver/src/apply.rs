@@ -90,6 +90,7 @@ impl<S: Store> Driver<S> {
         let (mut pickups, mut epoch) = (found.pickups, found.epoch);
         let recorded = stored.as_ref().and_then(|stored| stored.recorded);
         if let Some(stored) = stored {
+            latest.row_epoch = stored.epoch;
             latest.journaled_start = stored.state.journaled_start;
             latest.journaled_end = stored.state.journaled_end;
             pickups = pickups.max(stored.pickups);

@@ -46,9 +46,9 @@ impl Agent {
 }
 
 impl World {
-    /// The newest agent, where one lives.
+    /// The agent that has the lock, where one lives.
     pub(crate) fn agent(&self) -> Option<Process> {
-        self.agents.last().map(|agent| agent.process)
+        self.disk.agent_lock.filter(|process| self.host.lives(*process))
     }
 
     pub(crate) fn agent_answers(&self) -> bool {
@@ -86,7 +86,7 @@ impl World {
     pub(crate) fn agent_gone(&mut self, process: Process) {
         self.note(|_| format!("the agent, process {process}, is gone"));
         self.agents.retain(|agent| agent.process != process);
-        if self.agents.is_empty() {
+        if self.disk.agent_lock == Some(process) {
             self.agent_gone_at = Some(self.now());
         }
     }
@@ -101,8 +101,7 @@ impl World {
         let Some(agent) = self.agents.iter_mut().find(|agent| agent.process == process) else { return };
         let since = agent.stopped_at.take().unwrap_or(now);
         agent.wake_at = agent.wake_at.max(now);
-        // An agent that has lost its lock is nobody's ear.
-        if self.agent() == Some(process) {
+        if self.disk.agent_lock == Some(process) {
             self.reference.deaf(now - since, now);
         }
     }
@@ -139,7 +138,8 @@ impl World {
         let Some(index) = self.agents.iter().position(|agent| agent.process == process) else { return };
         let (now, reading) = (self.now(), self.host.reading());
         self.steps += 1;
-        let is_newest = index + 1 == self.agents.len();
+        // One that has lost its lock without knowing is fenced off, and nobody believes what it believes.
+        let is_the_one = self.disk.agent_lock == Some(process);
         let stalled = std::mem::take(&mut self.agents[index].stalled_for);
         if !stalled.is_zero() {
             self.reference.deaf(stalled, now);
@@ -148,7 +148,7 @@ impl World {
         let had_facts = !queue.is_empty();
         let mut facts = Vec::with_capacity(queue.len());
         for (fact, sent_at) in queue {
-            if is_newest {
+            if is_the_one {
                 self.tell_reference(&fact, sent_at);
             }
             self.note(|_| format!("agent {process} is told {}", crate::transcript::fact(&fact)));
@@ -166,7 +166,7 @@ impl World {
         if agent.hurries > 3 {
             self.fail("it never asks to be called in the past", "it asks again and again to be called at once");
         }
-        if is_newest {
+        if is_the_one {
             self.check_step(index, &output);
         }
         self.give_out(process, delay, output);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, FoundState, Order, Output};
-use latido_policy::{LaunchFailure, Life, Proposal};
+use latido_policy::{Life, Proposal};
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{Orphans, ResumeOn, Want, Wanted};
 use latido_protocol::status::{Phase, SubjectStatus, Verdict};
@@ -77,7 +77,7 @@ impl World {
                 let Some(job) = self.job_of(end.job.as_str()) else { return };
                 return self.tell_attempt(job, end.epoch);
             }
-            Fact::LaunchRefused { attempt, failure, .. } => {
+            Fact::LaunchRefused { attempt, .. } => {
                 let Some(job) = self.job_of(attempt.job.as_str()) else { return };
                 self.reference.jobs[job].refusals += 1;
                 return;
@@ -287,6 +287,10 @@ impl World {
 
     /// What has to hold when the faults have stopped for long enough.
     pub(crate) fn check_rest(&mut self) {
+        let agent = self.agents.iter().find(|agent| Some(agent.process) == self.disk.agent_lock);
+        for status in agent.map(|agent| agent.driver.subjects(&[])).unwrap_or_default() {
+            self.check_subject(&status);
+        }
         for job in 0..self.specs.len() {
             if self.disk.folders.contains_key(&job) {
                 let claim = self.rest_claim(job);
@@ -367,7 +371,6 @@ impl World {
 impl Seen {
     /// Its job is removed: what is made under its name is another.
     pub(crate) fn forget(&mut self) {
-        self.journal = Journal::default();
-        self.is_over = false;
+        *self = Self { wanted: self.wanted, launched: self.launched, ..Self::default() };
     }
 }

@@ -65,6 +65,12 @@ struct Measure {
     broken: bool,
 }
 
+impl Measure {
+    fn later(self, length: Duration) -> Self {
+        Self { silence: self.silence + length, still: self.still + length, age: self.age + length, ..self }
+    }
+}
+
 /// One job under its name, through all that was made under it.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -165,7 +171,7 @@ impl Job {
 
     /// Why it may stay over, given up or held without anybody doing anything.
     pub(crate) fn explains_rest(&self, phase: &str) -> Result<(), String> {
-        let last = self.attempts.values().next_back();
+        let last = self.attempts.values().rfind(|truth| truth.end.is_some() || !truth.started_at.is_zero());
         let end = last.and_then(|truth| truth.end);
         if last.is_some_and(|truth| truth.end.is_none() && truth.work_lives && truth.supervisor_lives) {
             return Err(format!("it is {phase} and runs"));
@@ -209,6 +215,13 @@ impl Reference {
         self.hears_since = now;
     }
 
+    /// The machine slept: the pass in which it did may count for as long as it was planned.
+    pub(crate) fn slept(&mut self) {
+        for word in self.jobs.iter_mut().filter_map(|job| job.word.as_mut()) {
+            word.measure = word.measure.later(GAP_BLUR);
+        }
+    }
+
     /// Word of an attempt reaches the agent.
     pub(crate) fn hear(&mut self, job: usize, status: &Status, sent_at: Duration, now: Duration) {
         let word = Word {
@@ -239,7 +252,7 @@ impl Reference {
                 (Measure::default(), now.saturating_sub(started))
             }
         };
-        Measure { silence: at.silence + since, still: at.still + since, age: at.age + since, ..at }
+        at.later(since)
     }
 
     /// A subject may be called so only where it is true.

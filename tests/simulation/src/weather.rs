@@ -95,7 +95,10 @@ impl World {
             Fault::SaysBad { job, broken: false, length } => self.weather.jobs[job].fails = now + length,
             Fault::Unkillable { job, length } => self.weather.jobs[job].unkillable = now + length,
             Fault::Reboot { down } => self.reboot(down),
-            Fault::Suspend { length } => self.host.sleep(length),
+            Fault::Suspend { length } => {
+                self.host.sleep(length);
+                self.reference.slept();
+            }
             Fault::StepWall { forward, length } => self.host.step_wall(forward, length),
             Fault::SlowStore { length, by } => self.weather.slow_store = (now + length, by),
             Fault::FailStore { length } => self.weather.store_fails = now + length,
@@ -130,11 +133,11 @@ impl World {
                 self.go_on(process);
             }
         }
-        while self.agents.len() > 1 {
-            let oldest = self.agents[0].process;
-            self.die(oldest);
+        let fenced = self.agents.iter().map(|agent| agent.process).filter(|agent| Some(*agent) != self.agent());
+        for agent in fenced.collect::<Vec<_>>() {
+            self.die(agent);
         }
-        if self.agents.is_empty() {
+        if self.agent().is_none() {
             self.after(Duration::ZERO, Event::StartAgent);
         }
     }
