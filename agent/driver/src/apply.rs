@@ -135,12 +135,25 @@ impl<S: Store> Driver<S> {
     fn job_found_again(&mut self, name: &SubjectName, found: FoundJob, now: Moment, wall: WallTime) {
         if let Some(id) = self.book.id(name) {
             self.journal_earlier(id, &found.earlier, wall);
+            if self.was_resumed_by_hand(id, &found) {
+                let want = policy::Want::Resume;
+                self.policy.handle_event(Event::WantChanged { subject: id, want }, now);
+            }
         }
         // The attempt first: a resume that somebody else has carried out already orders no launch.
         if let Some(attempt) = found.attempt {
             self.attempt_found_again(attempt, now, wall);
         }
         self.want_changed(name, found.wanted, now, wall);
+    }
+
+    /// Nobody but a person takes a stop back, and who launches by hand leaves `run` and an attempt behind.
+    fn was_resumed_by_hand(&self, id: SubjectId, found: &FoundJob) -> bool {
+        use latido_protocol::files::Want;
+        let Some(latest) = self.book.latest(id) else { return false };
+        let epoch = |start: Option<&Start>| start.map_or(0, |start| start.epoch);
+        let is_newer = epoch(found.attempt.as_ref().map(|attempt| &attempt.start)) > epoch(latest.start.as_ref());
+        (latest.wanted.want, found.wanted.want) == (Want::Stop, Want::Run) && is_newer
     }
 
     /// Tells the journal of attempts that began and ended while nobody watched.

@@ -170,6 +170,14 @@ impl World {
         }
     }
 
+    /// Looks at every subject, also at those of which nothing changed since the store was last written.
+    pub(crate) fn see_all(&mut self) {
+        let agent = self.agents.iter().find(|agent| Some(agent.process) == self.disk.agent_lock);
+        for status in agent.map(|agent| agent.driver.subjects(&[])).unwrap_or_default() {
+            self.check_subject(&status);
+        }
+    }
+
     fn check_subject(&mut self, status: &SubjectStatus) {
         let (Some(job), now) = (self.job_of(status.name.as_str()), self.now()) else { return };
         self.note(|_| format!("{} is {} and {}: {}", status.name, status.verdict, status.phase, status.reason));
@@ -287,10 +295,7 @@ impl World {
 
     /// What has to hold when the faults have stopped for long enough.
     pub(crate) fn check_rest(&mut self) {
-        let agent = self.agents.iter().find(|agent| Some(agent.process) == self.disk.agent_lock);
-        for status in agent.map(|agent| agent.driver.subjects(&[])).unwrap_or_default() {
-            self.check_subject(&status);
-        }
+        self.see_all();
         for job in 0..self.specs.len() {
             if self.disk.folders.contains_key(&job) {
                 let claim = self.rest_claim(job);

@@ -99,6 +99,7 @@ impl World {
         if let Some(agent) = self.agent_mut(owner) {
             agent.driver.forget_absent(wall);
         }
+        self.see_all();
         self.later(owner, LOOK_EVERY, Task::LookAround);
     }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions it calls")]
 
 mod field_cases;
+mod gaps;
 mod harness;
 mod jobs;
 mod leases;
