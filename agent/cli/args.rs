@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use latido::settings::parse_limit;
-use latido_protocol::{Limit, Progress, Span, SubjectName};
+use latido::settings::{parse_count_limit, parse_limit};
+use latido_protocol::{CountLimit, Limit, Progress, Span, SubjectName};
 
 mod values;
 
@@ -160,6 +160,15 @@ pub(crate) struct RunArgs {
     /// End an attempt after this time, or `none`
     #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
     pub(crate) run_for: Option<Limit>,
+    /// Call it hung when so many beats in a row say nothing new of its progress, or `none`
+    #[arg(long, value_name = "N", value_parser = parse_count_limit)]
+    pub(crate) looping_after: Option<CountLimit>,
+    /// End an attempt that has no output by then, or `none`
+    #[arg(long, value_name = "D", allow_hyphen_values = true, value_parser = parse_limit)]
+    pub(crate) first_output_within: Option<Limit>,
+    /// Count against these slots of the config, and wait in line where one is full; an agent starts it
+    #[arg(long, value_name = "SLOT,…", value_delimiter = ',')]
+    pub(crate) slots: Vec<String>,
     /// Make at most N attempts, the first one counted
     #[arg(long, value_name = "N", value_parser = attempts_max)]
     pub(crate) max_attempts: Option<NonZeroU32>,

@@ -1,5 +1,7 @@
 //! `latido run`.
 
+mod line;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,6 +71,9 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure
     }
     // A Ctrl-C from here on is for the job, so it is heard from before the job exists.
     let signals = if args.detach { None } else { Some(listen()?) };
+    if !new.settings.slots.is_empty() {
+        return line::run(args, context, &new, signals.as_ref());
+    }
     let (name, launched) = start(args, context, &new)?;
     let (attempt, epoch, pid) = match launched {
         Launched::Started { attempt, epoch, pid } => (attempt, epoch, pid),
@@ -151,12 +156,15 @@ fn dry_run(args: &RunArgs, new: &NewJob) -> Result<ExitCode, Failure> {
         ("start within", settings.start_within.to_string()),
         ("hung after", settings.hung_after.to_string()),
         ("run for", settings.run_for.to_string()),
+        ("looping after", settings.looping_after.to_string()),
+        ("output within", settings.first_output_within.to_string()),
+        ("slots", if settings.slots.is_empty() { "none".to_owned() } else { settings.slots.join(", ") }),
         ("resume on", on.join(", ")),
         ("attempts", format!("at most {}", settings.resume.max_attempts)),
         ("backoff", format!("{} to {}", settings.resume.backoff.first, settings.resume.backoff.longest)),
         ("grace", settings.grace.to_string()),
     ];
-    let text: String = rows.iter().map(|(key, value)| format!("{key:<13}{value}\n")).collect();
+    let text: String = rows.iter().map(|(key, value)| format!("{key:<15}{value}\n")).collect();
     print::out(&text).map(|()| ExitCode::SUCCESS)
 }
 

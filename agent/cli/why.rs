@@ -32,6 +32,12 @@ pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<ExitCode, Failure
     say("since", found.since.to_string());
     say("phase", found.phase.to_string());
     say("told by", told_by);
+    if let Some(place) = found.place {
+        say("place", format!("{place} in line"));
+    }
+    if !found.slots.is_empty() {
+        say("slots", found.slots.join(", "));
+    }
     facts(found, document.at, &mut say);
     if let Some(job) = inspect::inspect(&context.state, &args.subject) {
         lease(&job, &mut say);

@@ -46,12 +46,14 @@ impl Actions {
 
     async fn act(&self, order: Order) -> Option<Fact> {
         match order {
-            Order::Launch { attempt, because, command } => self.launch(attempt, because, command).await,
+            Order::Launch { attempt, because, by_hand, command } => {
+                self.launch(attempt, because, by_hand, command).await
+            }
             Order::AskStrategy { attempt, strategy, by_hand, because: _ } => {
                 Some(self.plugins.ask_strategy(&strategy, attempt, by_hand).await)
             }
-            Order::EndAttempt { attempt, grace, reason, because } => {
-                self.end_attempt(attempt, grace, reason, because).await;
+            Order::EndAttempt { attempt, grace, beats, reason, because } => {
+                self.end_attempt(attempt, grace, beats, reason, because).await;
                 None
             }
             Order::EndOrphan { attempt, grace, because: _ } => Some(self.end_orphan(attempt, grace).await),
@@ -59,7 +61,13 @@ impl Actions {
         }
     }
 
-    async fn launch(&self, attempt: AttemptName, because: String, command: Option<Vec<String>>) -> Option<Fact> {
+    async fn launch(
+        &self,
+        attempt: AttemptName,
+        because: String,
+        resumed_by_hand: bool,
+        command: Option<Vec<String>>,
+    ) -> Option<Fact> {
         let state = self.jobs.state().clone();
         let ordered = attempt.clone();
         let launched = blocking(move || {
@@ -69,6 +77,7 @@ impl Actions {
                 ordered: Some(Ordered { attempt: ordered.number, epoch: ordered.epoch }),
                 command,
                 by_hand: false,
+                resumed_by_hand,
                 lock: None,
             };
             let launched = launch::launch(&state, &ordered.job, order, clock::wall())?;
@@ -99,7 +108,14 @@ impl Actions {
     }
 
     /// Asks until somebody answers: the end itself is seen by the watch on the supervisor's process.
-    async fn end_attempt(&self, attempt: AttemptName, grace: Duration, reason: StopReason, because: String) {
+    async fn end_attempt(
+        &self,
+        attempt: AttemptName,
+        grace: Duration,
+        beats: u64,
+        reason: StopReason,
+        because: String,
+    ) {
         let directory = self.jobs.state().job(&attempt.job).attempt(attempt.number);
         loop {
             let (directory, because) = (directory.clone(), because.clone());
@@ -112,11 +128,13 @@ impl Actions {
                 let request = Request::Stop {
                     grace: Some(Span(grace)),
                     force: false,
+                    beats: Some(beats),
                     because: reason,
                     by: format!("{BY}: {because}"),
                 };
                 match client::ask_attempt(&start.sockets.join("control"), &request, ATTEMPT_WITHIN) {
-                    Ok(Answer::Stopping) => true,
+                    // A refusal says that it has beaten since: its beat comes, and is judged.
+                    Ok(Answer::Stopping | Answer::Error { .. }) => true,
                     Ok(_) | Err(client::AskError::Deadline { .. } | client::AskError::Closed { .. }) => false,
                     // Nobody listens: the supervisor is ending or gone, and its process tells which.
                     Err(_) => true,

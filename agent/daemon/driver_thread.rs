@@ -142,6 +142,7 @@ impl Thread {
             for question in questions {
                 question(&mut self.driver);
             }
+            self.driver.rest(clock::reading());
         }
         // What was told last is written before the end.
         let output = self.driver.step(Vec::new(), clock::reading());

@@ -77,8 +77,9 @@ pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentE
         .build()
         .map_err(system("a runtime"))?;
     let journal = store.journal_id().to_owned();
-    let driver = Driver::new(store, settings.agent.history_every.0)
+    let mut driver = Driver::new(store, settings.agent.history_every.0)
         .map_err(|source| AgentError::ReadStore { path: state.database(), source })?;
+    driver.configure(&settings.agent_limits());
     let identity = latido_process::identity::own()
         .map_err(|error| AgentError::System { what: "its own identity", source: io::Error::other(error) })?;
     let about = Arc::new(About { identity, started_at: clock::wall(), journal });

@@ -7,6 +7,7 @@ mod place;
 mod plugins;
 mod sinks;
 mod store;
+mod waits;
 
 /// Quick resumes, for jobs that a test kills.
 const QUICK: &[&str] = &["--backoff", "0s..0s", "--max-attempts", "20"];

@@ -49,17 +49,13 @@ pub fn policy_facts(facts: &JobFacts) -> Facts {
             Existence::Ended(latido_driver::class(class))
         }
     };
-    let mut told = Facts::bare(existence);
-    if let Some(status) = &latest.records.status {
-        let heard = latido_driver::heard(status);
-        told.sequence = heard.sequence;
-        told.silence = heard.silence;
-        told.still = heard.still;
-        told.running = heard.running;
-        told.failing = heard.failing;
-        told.broken = heard.broken;
+    match (&latest.records.status, &facts.job) {
+        (Some(status), Some(job)) => {
+            let told = Facts::told(&latido_driver::heard(status), &latido_driver::lease(&job.settings));
+            Facts { existence, ..told }
+        }
+        (None, _) | (_, None) => Facts::bare(existence),
     }
-    told
 }
 
 /// The status of one job, as its files and processes tell it.
@@ -95,6 +91,8 @@ pub fn subject_status(facts: &JobFacts, at: WallTime) -> SubjectStatus {
         errors: status.map_or(0, |status| status.errors),
         outcome: end.map(|end| end.outcome.clone()),
         next: next(facts),
+        place: None,
+        slots: facts.job.as_ref().map(|job| job.settings.slots.clone()).unwrap_or_default(),
     }
 }
 

@@ -44,6 +44,8 @@ pub struct LaunchOrder {
     pub command: Option<Vec<String>>,
     /// a person asks: what was wanted before does not matter, and `run` is wanted from here on
     pub by_hand: bool,
+    /// an agent carries out what a person asked for: recorded, and nothing else changes by it
+    pub resumed_by_hand: bool,
     /// the job's lock, where the caller holds it already
     pub lock: Option<Lock>,
 }
@@ -249,6 +251,7 @@ fn record_start(
         launched_at: at,
         starter: identity::own().map_err(|source| LaunchError::Identity { job: job.clone(), source })?,
         because: order.because.clone(),
+        by_hand: order.by_hand || order.resumed_by_hand,
         command: order.command.clone().unwrap_or_else(|| file.command.clone()),
         directory: file.directory.clone(),
         checkpoint: records::last_checkpoint(folder, &attempts),

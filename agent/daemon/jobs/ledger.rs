@@ -78,6 +78,8 @@ pub fn append(state: &StateDir, end: &End, because: String) -> Result<(), disk::
 mod tests {
     use latido_protocol::{FORMAT_VERSION, Outcome, WallTime};
 
+    use latido_protocol::files::Spent;
+
     use super::*;
 
     #[test]
@@ -96,6 +98,8 @@ mod tests {
             progress: None,
             recorded_by: "a test".to_owned(),
             proof: "none".to_owned(),
+            stopped_for: None,
+            spent: Spent::default(),
         };
         assert_eq!(highest_epoch(&state, &"a".parse().unwrap()).unwrap(), 0);
         append(&state, &end("a", 1, 1), "first".to_owned()).unwrap();

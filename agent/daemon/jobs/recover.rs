@@ -228,6 +228,8 @@ fn record_end(
         progress: records.status.as_ref().and_then(|status| status.progress.clone()),
         recorded_by: settling.by.to_owned(),
         proof,
+        stopped_for: None,
+        spent: records.status.as_ref().map(|status| status.spent).unwrap_or_default(),
     };
     write_end(job, records.folder.end().as_path(), records.end_is_damaged, &end)
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use latido_protocol::SubjectName;
+use latido_policy::SLOTS_MAX;
 use latido_protocol::files::LogLimits;
+use latido_protocol::{CountLimit, SubjectName};
 
 use super::document::{
     AgentTable, Document, GrantTable, JobTable, LimitsTable, PluginTable, PolicyTable, ResumeTable, SinkTable,
@@ -16,6 +17,7 @@ use super::model::{
 use super::nearest::nearest;
 use super::policy::{check_variable, contradictions, interval_for};
 use super::read::{Places, Reading, read};
+use super::text::Text;
 use super::{Problem, SettingsError};
 
 /// The plugins inside the binary, by the kind that each is.
@@ -68,6 +70,7 @@ impl Check<'_> {
             sinks,
             rules,
             strategies,
+            slots: self.slots(document.slots),
             jobs: BTreeMap::new(),
             warnings: Vec::new(),
         };
@@ -106,6 +109,10 @@ impl Check<'_> {
                 None,
             );
         }
+        let blackout = table.blackout.unwrap_or_default();
+        if blackout.share_percent.is_some_and(|share| !(1..=100).contains(&share)) {
+            self.refuse("agent.blackout.share_percent", "a share lies between 1 and 100", None);
+        }
         let log = table.log.unwrap_or_default();
         let size_max = log.size_max.map_or(default.log.size_max, |size| size.0.0);
         if size_max < LOG_SIZE_MIN {
@@ -117,7 +124,18 @@ impl Check<'_> {
             presence_every,
             journal_entries_max: entries_max,
             log: LogLimits { size_max, files_max: log.files_max.map_or(default.log.files_max, |count| count.get()) },
+            resumes_at_once: table.resumes_at_once.unwrap_or(default.resumes_at_once),
+            resume_every: table.resume_every.map_or(default.resume_every, |text| text.0),
+            blackout_share_percent: blackout.share_percent.unwrap_or(default.blackout_share_percent),
+            blackout_count_min: blackout.count_min.unwrap_or(default.blackout_count_min),
         }
+    }
+
+    fn slots(&mut self, table: BTreeMap<String, Text<CountLimit>>) -> BTreeMap<String, CountLimit> {
+        for name in table.keys() {
+            self.check_name(&format!("slots.{name}"), name);
+        }
+        table.into_iter().map(|(name, running_max)| (name, running_max.0)).collect()
     }
 
     /// `default` first, since the others begin with it.
@@ -146,6 +164,9 @@ impl Check<'_> {
             hung_after: table.hung_after.map(|text| text.0),
             start_within: table.start_within.map(|text| text.0),
             run_for: table.run_for.map(|text| text.0),
+            looping_after: table.looping_after.map(|text| text.0),
+            first_output_within: table.first_output_within.map(|text| text.0),
+            excuse_max: table.excuse_max.map(|text| text.0),
             ..resume_overrides(table.resume.as_ref())
         };
         let mut policy = base.with(&overrides);
@@ -274,6 +295,7 @@ impl Check<'_> {
         let overrides = Overrides {
             strategy: table.strategy,
             run_for: table.run_for.map(|text| text.0),
+            slots: table.slots,
             ..resume_overrides(table.resume.as_ref())
         };
         let known = settings.strategies.iter().map(|strategy| strategy.name.as_str()).collect::<Vec<_>>();
@@ -281,6 +303,14 @@ impl Check<'_> {
         self.check_reference(&format!("{path}.strategy"), "strategy", strategy, &known);
         let known = settings.policies.keys().map(String::as_str).collect::<Vec<_>>();
         self.check_reference(&format!("{path}.policy"), "policy", &policy, &known);
+        let known = settings.slots.keys().map(String::as_str).collect::<Vec<_>>();
+        for slot in &overrides.slots {
+            self.check_reference(&format!("{path}.slots"), "slot", slot, &known);
+        }
+        if overrides.slots.len() > SLOTS_MAX {
+            let what = format!("a job counts against {SLOTS_MAX} slots at most");
+            self.refuse(&format!("{path}.slots"), what, None);
+        }
         if let Some(base) = settings.policies.get(&policy) {
             let decided = base.with(&overrides);
             // What the policy itself contradicts has been told at the policy.
@@ -325,6 +355,9 @@ fn resume_overrides(table: Option<&ResumeTable>) -> Overrides {
         max_pickups: table.max_pickups,
         resume_on: table.on.as_ref().map(|on| on.iter().map(|text| text.0).collect()),
         backoff: table.backoff.map(|text| text.0),
+        max_attempts_without_progress: table.max_attempts_without_progress.map(|text| text.0),
+        wall_time_max: table.wall_time_max.map(|text| text.0),
+        spare_busy: table.spare_busy,
         ..Overrides::default()
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use latido_protocol::files::{Backoff, Beats, Orphans, ResumeOn};
-use latido_protocol::{Limit, Span};
+use latido_protocol::{CountLimit, Limit, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ pub(super) struct Document {
     pub(super) rule: Option<Vec<PluginTable>>,
     /// Plugins that propose how a job is resumed.
     pub(super) strategy: Option<Vec<PluginTable>>,
+    /// Named limits of how many jobs run at once, or `none`; those beyond it wait in line.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) slots: BTreeMap<String, Text<CountLimit>>,
     /// Jobs that the agent knows from the config, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) job: BTreeMap<String, JobTable>,
@@ -46,6 +49,22 @@ pub(super) struct AgentTable {
     pub(super) journal: Option<JournalTable>,
     /// The output log of each attempt.
     pub(super) log: Option<LogTable>,
+    /// So many attempts are started at once that nobody ordered by hand, after an outage or at the agent's start.
+    pub(super) resumes_at_once: Option<NonZeroU32>,
+    /// And one more each time so much has passed.
+    pub(super) resume_every: Option<Text<Span>>,
+    /// When the agent doubts itself first.
+    pub(super) blackout: Option<BlackoutTable>,
+}
+
+/// `[agent.blackout]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct BlackoutTable {
+    /// Share of all that are watched, in percent, that falls silent together. 100 is all of them.
+    pub(super) share_percent: Option<u8>,
+    /// And so many of them at least.
+    pub(super) count_min: Option<u32>,
 }
 
 /// `[agent.journal]`
@@ -82,6 +101,12 @@ pub(super) struct PolicyTable {
     pub(super) hung_after: Option<Text<Limit>>,
     /// Longest time of one attempt, or `none`.
     pub(super) run_for: Option<Text<Limit>>,
+    /// Beats in a row that say nothing new of its progress after which the job is hung: it moves in a circle; or `none`.
+    pub(super) looping_after: Option<Text<CountLimit>>,
+    /// Longest time until the first byte of output, or `none`.
+    pub(super) first_output_within: Option<Text<Limit>>,
+    /// No silence that a job announces (EXTEND_TIMEOUT_USEC) lasts longer, renewals counted. 0s lets none count.
+    pub(super) excuse_max: Option<Text<Span>>,
     /// How a job is resumed.
     pub(super) resume: Option<ResumeTable>,
     /// What happens to a live process whose supervisor is gone: it is ended before a resume (end), or the job is held
@@ -104,6 +129,12 @@ pub(super) struct ResumeTable {
     /// Delays between attempts: the first, doubled each time, up to the second. A delay begins when the attempt before
     /// is proven dead: while a lease is live, nothing is started again.
     pub(super) backoff: Option<Text<Backoff>>,
+    /// Attempts in a row without a new best checkpoint after which the job is stuck, or `none`.
+    pub(super) max_attempts_without_progress: Option<Text<CountLimit>>,
+    /// Time of all attempts together since the last resume by hand, or `none`.
+    pub(super) wall_time_max: Option<Text<Limit>>,
+    /// A hung job whose output still grows is told of and not ended, whatever `on` says.
+    pub(super) spare_busy: Option<bool>,
 }
 
 /// `[[sink]]`
@@ -186,6 +217,9 @@ pub(super) struct JobTable {
     pub(super) resume: Option<ResumeTable>,
     /// Longest time of one attempt, where that differs from its policy.
     pub(super) run_for: Option<Text<Limit>>,
+    /// Slots of `[slots]` that it counts against, four at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) slots: Vec<String>,
     /// Whether the agent launches it once by itself when it has no attempt (auto), or only by order (manual).
     pub(super) start: Option<Text<StartMode>>,
 }

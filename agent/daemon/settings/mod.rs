@@ -24,7 +24,7 @@ pub use model::{
 };
 pub use policy::{BackoffError, Complaint, VariableError, check_variable, parse_backoff};
 pub use schema::{schema, schema_keys, schema_text};
-pub use text::parse_limit;
+pub use text::{parse_count_limit, parse_limit};
 
 impl Settings {
     /// Reads the config file that is in force: `path` where one is named, else `$XDG_CONFIG_HOME/latido/latido.toml`

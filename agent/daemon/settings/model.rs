@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use latido_protocol::files::{Backoff, Beats, LogLimits, Orphans, Resume, ResumeOn};
-use latido_protocol::{Limit, Span, SubjectName};
+use latido_protocol::files::{Backoff, Beats, Budget, LogLimits, Orphans, Resume, ResumeOn};
+use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
 use super::Problem;
 
@@ -25,6 +25,8 @@ pub struct Settings {
     pub rules: Vec<PluginSettings>,
     /// what proposes how a job is resumed
     pub strategies: Vec<PluginSettings>,
+    /// how many run at once, by the name of the slot
+    pub slots: BTreeMap<String, CountLimit>,
     /// jobs of the config
     pub jobs: BTreeMap<SubjectName, ConfiguredJob>,
     /// what is allowed, and worth a second look
@@ -44,6 +46,14 @@ pub struct AgentSettings {
     pub journal_entries_max: u64,
     /// bound of each attempt's output log
     pub log: LogLimits,
+    /// so many attempts are started at once that nobody ordered by hand
+    pub resumes_at_once: NonZeroU32,
+    /// and one more each time so much has passed
+    pub resume_every: Span,
+    /// share of all that are watched, in percent, that falls silent together when the agent doubts itself first
+    pub blackout_share_percent: u8,
+    /// and so many of them at least
+    pub blackout_count_min: u32,
 }
 
 /// How a job is judged and resumed.
@@ -61,6 +71,12 @@ pub struct Policy {
     pub hung_after: Limit,
     /// longest time of one attempt
     pub run_for: Limit,
+    /// beats in a row that say nothing new of its progress after which it is hung
+    pub looping_after: CountLimit,
+    /// longest time until the first byte of output
+    pub first_output_within: Limit,
+    /// no announced silence lasts longer
+    pub excuse_max: Span,
     /// how it is resumed
     pub resume: Resume,
     /// what happens to an orphan
@@ -197,6 +213,20 @@ pub struct Overrides {
     pub resume_on: Option<Vec<ResumeOn>>,
     /// delays between attempts
     pub backoff: Option<Backoff>,
+    /// beats in a row that say nothing new of its progress after which it is hung
+    pub looping_after: Option<CountLimit>,
+    /// longest time until the first byte of output
+    pub first_output_within: Option<Limit>,
+    /// no announced silence lasts longer
+    pub excuse_max: Option<Span>,
+    /// attempts in a row without a new best checkpoint after which it is stuck
+    pub max_attempts_without_progress: Option<CountLimit>,
+    /// time of all attempts together
+    pub wall_time_max: Option<Limit>,
+    /// a hung attempt that is busy is not ended
+    pub spare_busy: Option<bool>,
+    /// slots that it counts against
+    pub slots: Vec<String>,
 }
 
 const fn seconds(count: u64) -> Span {
@@ -221,11 +251,19 @@ impl Default for Policy {
             start_within: seconds(60),
             hung_after: Limit::None,
             run_for: Limit::None,
+            looping_after: CountLimit::None,
+            first_output_within: Limit::None,
+            // Longer than any rate limit of the usual providers, and short enough that somebody looks the same day.
+            excuse_max: seconds(3600),
             resume: Resume {
                 on: vec![ResumeOn::Lost],
                 max_attempts: 5,
                 max_pickups: 5,
                 backoff: Backoff { first: seconds(5), longest: seconds(300) },
+                max_attempts_without_progress: CountLimit::None,
+                wall_time_max: Limit::None,
+                spare_busy: true,
+                budget: Budget::default(),
             },
             orphans: Orphans::End,
             grace: seconds(10),
@@ -242,6 +280,12 @@ impl Default for AgentSettings {
             // About 50 MB at 500 bytes an entry: days of a busy host, and no disk is filled by a sink that is away.
             journal_entries_max: 100_000,
             log: LogLimits { size_max: 16 * 1024 * 1024, files_max: 4 },
+            // A few agents' sessions start together without a host feeling it; forty do not.
+            resumes_at_once: NonZeroU32::MIN.saturating_add(3),
+            resume_every: seconds(2),
+            // Half of at least five do not die at the same moment by themselves.
+            blackout_share_percent: 50,
+            blackout_count_min: 5,
         }
     }
 }
@@ -286,6 +330,7 @@ impl Default for Settings {
             sinks: vec![sink(history), sink(entries)],
             rules: vec![PluginSettings::builtin("liveness", "liveness")],
             strategies: vec![PluginSettings::builtin(DEFAULT_STRATEGY, "script")],
+            slots: BTreeMap::new(),
             jobs: BTreeMap::new(),
             warnings: Vec::new(),
         }

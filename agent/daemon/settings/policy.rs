@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use latido_driver::AgentLimits;
+use latido_policy::SLOTS_MAX;
 use latido_protocol::files::{Backoff, Beats, JobSettings, ResumeOn};
-use latido_protocol::{Limit, Span};
+use latido_protocol::{CountLimit, Limit, Span};
 
 use super::model::{DEFAULT_STRATEGY, INTERVAL_MAX, Overrides, Policy, Settings, TTL_INTERVALS};
 use super::nearest::nearest;
@@ -38,6 +40,10 @@ impl Settings {
             start_within: decided.start_within,
             hung_after: decided.hung_after,
             run_for: decided.run_for,
+            looping_after: decided.looping_after,
+            first_output_within: decided.first_output_within,
+            excuse_max: decided.excuse_max,
+            slots: self.slots_of(&overrides.slots)?,
             resume: decided.resume,
             orphans: decided.orphans,
             grace: decided.grace,
@@ -45,6 +51,31 @@ impl Settings {
             history_every: self.agent.history_every,
             presence_every: self.agent.presence_every,
         })
+    }
+
+    /// Checks that there are these slots.
+    fn slots_of(&self, slots: &[String]) -> Result<Vec<String>, SettingsError> {
+        let unknown = slots.iter().find(|slot| !self.slots.contains_key(*slot));
+        if let Some(slot) = unknown {
+            return Err(SettingsError::unknown("slot", slot, nearest(slot, self.slots.keys()), self.slots.keys()));
+        }
+        if slots.len() > SLOTS_MAX {
+            let why = format!("it names {} slots, and a job counts against {SLOTS_MAX} at most", slots.len());
+            return Err(SettingsError::Contradiction { complaints: vec![Complaint::new("slots", why)] });
+        }
+        Ok(slots.to_vec())
+    }
+
+    /// What the agent's policy decides by for all jobs together.
+    #[must_use]
+    pub fn agent_limits(&self) -> AgentLimits {
+        AgentLimits {
+            resumes_at_once: self.agent.resumes_at_once,
+            resume_every: self.agent.resume_every.0,
+            blackout_share_percent: self.agent.blackout_share_percent,
+            blackout_count_min: self.agent.blackout_count_min,
+            slots: self.slots.clone(),
+        }
     }
 
     /// Decides everything for a job of the config.
@@ -69,6 +100,14 @@ impl Policy {
         policy.start_within = overrides.start_within.unwrap_or(self.start_within);
         policy.hung_after = overrides.hung_after.unwrap_or(self.hung_after);
         policy.run_for = overrides.run_for.unwrap_or(self.run_for);
+        policy.looping_after = overrides.looping_after.unwrap_or(self.looping_after);
+        policy.first_output_within = overrides.first_output_within.unwrap_or(self.first_output_within);
+        policy.excuse_max = overrides.excuse_max.unwrap_or(self.excuse_max);
+        policy.resume.spare_busy = overrides.spare_busy.unwrap_or(self.resume.spare_busy);
+        policy.resume.wall_time_max = overrides.wall_time_max.unwrap_or(self.resume.wall_time_max);
+        if let Some(max) = overrides.max_attempts_without_progress {
+            policy.resume.max_attempts_without_progress = max;
+        }
         if let Some(on) = &overrides.resume_on {
             policy.resume.on.clone_from(on);
         }
@@ -153,8 +192,10 @@ fn resume_contradictions(policy: &Policy, complain: &mut impl FnMut(&'static str
     if policy.resume.max_pickups == 0 {
         complain("resume.max_pickups", "0 pickups would make it stuck at its first loss; write 1 or more".to_owned());
     }
-    if policy.resume.on.contains(&ResumeOn::Hung) && policy.hung_after == Limit::None {
-        complain("resume.on", "it resumes on hung, and hung_after is none, so it is never hung".to_owned());
+    let is_ever_hung = policy.hung_after != Limit::None || policy.looping_after != CountLimit::None;
+    if policy.resume.on.contains(&ResumeOn::Hung) && !is_ever_hung {
+        let why = "it resumes on hung, and hung_after and looping_after are none, so it is never hung";
+        complain("resume.on", why.to_owned());
     }
     if policy.resume.on.contains(&ResumeOn::Stale) && policy.beats == Beats::Presence {
         complain("resume.on", "it resumes on stale, and beats is presence, so its beats are never judged".to_owned());

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use super::document::{
-    AgentTable, Document, GrantTable, JobTable, JournalTable, LimitsTable, LogTable, PluginTable, PolicyTable,
-    ResumeTable, SinkTable,
+    AgentTable, BlackoutTable, Document, GrantTable, JobTable, JournalTable, LimitsTable, LogTable, PluginTable,
+    PolicyTable, ResumeTable, SinkTable,
 };
 use super::model::{ConfiguredJob, PluginSettings, Policy, Settings};
 use super::text::{Size, Text};
@@ -29,6 +29,12 @@ impl Settings {
                     size_max: Some(Text(Size(self.agent.log.size_max))),
                     files_max: NonZeroU32::new(self.agent.log.files_max),
                 }),
+                resumes_at_once: Some(self.agent.resumes_at_once),
+                resume_every: Some(Text(self.agent.resume_every)),
+                blackout: Some(BlackoutTable {
+                    share_percent: Some(self.agent.blackout_share_percent),
+                    count_min: Some(self.agent.blackout_count_min),
+                }),
             }),
             policy: self.policies.iter().map(|(name, policy)| (name.clone(), policy_table(policy))).collect(),
             sink: Some(
@@ -43,6 +49,7 @@ impl Settings {
             ),
             rule: Some(self.rules.iter().map(plugin_table).collect()),
             strategy: Some(self.strategies.iter().map(plugin_table).collect()),
+            slots: self.slots.iter().map(|(name, max)| (name.clone(), Text(*max))).collect(),
             job: self.jobs.iter().map(|(name, job)| (name.to_string(), job_table(job))).collect(),
         }
     }
@@ -56,11 +63,17 @@ fn policy_table(policy: &Policy) -> PolicyTable {
         start_within: Some(Text(policy.start_within)),
         hung_after: Some(Text(policy.hung_after)),
         run_for: Some(Text(policy.run_for)),
+        looping_after: Some(Text(policy.looping_after)),
+        first_output_within: Some(Text(policy.first_output_within)),
+        excuse_max: Some(Text(policy.excuse_max)),
         resume: Some(ResumeTable {
             on: Some(policy.resume.on.iter().copied().map(Text).collect()),
             max_attempts: NonZeroU32::new(policy.resume.max_attempts),
             max_pickups: NonZeroU32::new(policy.resume.max_pickups),
             backoff: Some(Text(policy.resume.backoff)),
+            max_attempts_without_progress: Some(Text(policy.resume.max_attempts_without_progress)),
+            wall_time_max: Some(Text(policy.resume.wall_time_max)),
+            spare_busy: Some(policy.resume.spare_busy),
         }),
         orphans: Some(Text(policy.orphans)),
         grace: Some(Text(policy.grace)),
@@ -90,6 +103,9 @@ fn job_table(job: &ConfiguredJob) -> JobTable {
         max_attempts: own.max_attempts,
         max_pickups: own.max_pickups,
         backoff: own.backoff.map(Text),
+        max_attempts_without_progress: own.max_attempts_without_progress.map(Text),
+        wall_time_max: own.wall_time_max.map(Text),
+        spare_busy: own.spare_busy,
     };
     JobTable {
         command: job.command.clone(),
@@ -99,6 +115,7 @@ fn job_table(job: &ConfiguredJob) -> JobTable {
         strategy: own.strategy.clone(),
         resume: (resume != ResumeTable::default()).then_some(resume),
         run_for: own.run_for.map(Text),
+        slots: own.slots.clone(),
         start: Some(Text(job.start)),
     }
 }

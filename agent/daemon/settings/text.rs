@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use latido_protocol::files::{Backoff, Beats, Orphans, ResumeOn};
-use latido_protocol::{Limit, Span};
+use latido_protocol::{CountLimit, Limit, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -137,6 +137,33 @@ impl Written for Limit {
             "examples": ["none", "15m"]
         })
     }
+}
+
+impl Written for CountLimit {
+    const WHAT: &'static str = "a count such as 20, or `none` for no limit";
+
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: latido_protocol::CountLimitError| error.to_string())
+    }
+
+    fn write(&self) -> String {
+        self.to_string()
+    }
+
+    fn schema() -> Schema {
+        json_schema!({
+            "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "^(none|[0-9]+)$" }],
+            "examples": ["none", 20]
+        })
+    }
+}
+
+/// Reads a limit of a count, or `none`.
+///
+/// # Errors
+/// In words, when it is neither.
+pub fn parse_count_limit(text: &str) -> Result<CountLimit, String> {
+    CountLimit::read(text)
 }
 
 impl Written for Backoff {

@@ -108,6 +108,7 @@ impl<S: Store> Driver<S> {
                 FoundState::Ended(end) => policy::FoundState::Ended(translate::ending(end)),
             },
         });
+        let (history, ended_ago) = past(&found, wall);
         if let Some(found) = found.attempt {
             self.keep_start(id, found.start, wall);
             if let Some(status) = found.status {
@@ -117,14 +118,17 @@ impl<S: Store> Driver<S> {
                 self.keep_end(id, *end, Lost { pickups, silence: None }, wall);
             }
         }
+        let slots = self.slots.set(&found.job.settings.slots);
         let event = Event::JobAdded {
             subject: id,
-            settings: translate::settings(&found.job.settings, translate::fingerprint(&found.job.name).0),
+            settings: translate::settings(&found.job.settings, slots, translate::fingerprint(&found.job.name).0),
             found: policy::Found {
                 want: translate::want(&found.wanted, wall),
                 epoch: policy::Epoch(epoch),
                 pickups,
+                history,
                 attempt,
+                ended_ago,
                 recorded,
             },
         };
@@ -147,13 +151,11 @@ impl<S: Store> Driver<S> {
         self.want_changed(name, found.wanted, now, wall);
     }
 
-    /// Nobody but a person takes a stop back, and who launches by hand leaves `run` and an attempt behind.
+    /// Answers whether a person launched what is found, and this agent did not order it.
     fn was_resumed_by_hand(&self, id: SubjectId, found: &FoundJob) -> bool {
-        use latido_protocol::files::Want;
-        let Some(latest) = self.book.latest(id) else { return false };
-        let epoch = |start: Option<&Start>| start.map_or(0, |start| start.epoch);
-        let is_newer = epoch(found.attempt.as_ref().map(|attempt| &attempt.start)) > epoch(latest.start.as_ref());
-        (latest.wanted.want, found.wanted.want) == (Want::Stop, Want::Run) && is_newer
+        let start = found.attempt.as_ref().map(|attempt| &attempt.start).filter(|start| start.by_hand);
+        let known = self.policy.subject(id).map_or(0, |view| view.attempt.epoch.0);
+        start.is_some_and(|start| start.epoch > known)
     }
 
     /// Tells the journal of attempts that began and ended while nobody watched.
@@ -320,6 +322,19 @@ struct Lost {
     pickups: u32,
     /// listening time without a beat; `None` where nobody listened
     silence: Option<Duration>,
+}
+
+/// What the files tell of the attempts before the latest, and how long ago that one ended.
+fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
+    let mut history = translate::history(found.earlier.iter().map(|(start, end)| (start, end)));
+    let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
+    translate::begin(&mut history, &latest.start);
+    match &latest.state {
+        FoundState::Ended(end) => {
+            (history, Duration::from_millis(wall.as_millis().saturating_sub(end.ended_at.as_millis())))
+        }
+        FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => (history, Duration::ZERO),
+    }
 }
 
 /// Stands for a supervisor that is not recorded yet; no process has this identity.

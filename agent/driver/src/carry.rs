@@ -38,6 +38,9 @@ impl<S: Store> Driver<S> {
                 self.write(subject, &body, wall);
             }
             Action::RecordLost { subject, attempt, pickups: _, because } => {
+                if let Some((attempt, holder)) = self.holder(subject, attempt) {
+                    self.sweep.note_lost(attempt, holder, &because);
+                }
                 self.order(subject, attempt, |attempt| Order::RecordLost { attempt, because: because.to_string() });
             }
             Action::EndOrphan { subject, attempt, grace, because } => {
@@ -47,10 +50,14 @@ impl<S: Store> Driver<S> {
                     because: because.to_string(),
                 });
             }
-            Action::EndAttempt { subject, attempt, supervisor: _, grace, because } => {
+            Action::EndAttempt { subject, attempt, supervisor: _, grace, beats, because } => {
+                if let Some((attempt, holder)) = self.holder(subject, attempt) {
+                    self.sweep.note_ended(attempt, holder, &because);
+                }
                 self.order(subject, attempt, |attempt| Order::EndAttempt {
                     attempt,
                     grace,
+                    beats,
                     reason: translate::stop_reason(&because),
                     because: because.to_string(),
                 });
@@ -71,6 +78,7 @@ impl<S: Store> Driver<S> {
                 let command = self.book.latest_mut(subject).and_then(|latest| latest.command.take());
                 self.order(subject, attempt, |attempt| Order::Launch {
                     attempt,
+                    by_hand: because == Reason::ResumedByHand,
                     because: because.to_string(),
                     command,
                 });
@@ -79,7 +87,20 @@ impl<S: Store> Driver<S> {
                 let detail = format!("could not hear for {:.1} s; nobody is judged by it", length.as_secs_f64());
                 self.pending.entries.push(record::entry(wall, &record::noted("gap", detail)));
             }
+            Action::RecordBlackout { change } => {
+                let (what, detail) = record::blackout(change);
+                tracing::warn!(what, "{detail}");
+                self.pending.entries.push(record::entry(wall, &record::noted(what, detail)));
+            }
         }
+    }
+
+    /// The attempt by its name, and who holds it.
+    fn holder(&self, subject: SubjectId, attempt: Attempt) -> Option<(AttemptName, Option<String>)> {
+        let latest = self.book.latest(subject)?;
+        let name = AttemptName { job: latest.job.name.clone(), number: attempt.number.0, epoch: attempt.epoch.0 };
+        let start = latest.start.as_ref().filter(|start| start.epoch == attempt.epoch.0);
+        Some((name, start.and_then(record::holder)))
     }
 
     fn name(&self, subject: SubjectId) -> Option<SubjectName> {

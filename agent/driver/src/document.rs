@@ -28,6 +28,15 @@ impl<S: Store> Driver<S> {
         if let (Some(end), latido_policy::Verdict::Ended) = (end, view.verdict) {
             reason.clone_from(&end.outcome.detail);
         }
+        if let Some(words) = status.and_then(|status| status.excuse.as_ref()?.because.as_ref())
+            && matches!(view.because, latido_policy::Reason::Excused { .. })
+        {
+            reason = format!("{reason}: {words}");
+        }
+        if let Some(baseline) = view.baseline {
+            let since = Span(now.since(baseline));
+            reason = format!("{reason}; it counts since {since} ago, because the agent could not hear before");
+        }
         SubjectStatus {
             name: latest.job.name.clone(),
             kind: SubjectKind::Job,
@@ -49,12 +58,20 @@ impl<S: Store> Driver<S> {
             errors: status.map_or(0, |status| status.errors),
             outcome: end.map(|end| end.outcome.clone()),
             next: next(view, latest, now),
+            place: view.place,
+            slots: latest.job.settings.slots.clone(),
         }
     }
 }
 
 /// What comes next, with the last remark of a strategy, launch or look where the job waits for a person.
 fn next(view: &SubjectView, latest: &Latest, now: Moment) -> Option<Next> {
+    if let (Some(place), latido_policy::Phase::Queued) = (view.place, view.phase) {
+        let slots = &latest.job.settings.slots;
+        let of = if slots.is_empty() { String::new() } else { format!(" for {}", slots.join(", ")) };
+        let what = format!("its launch is ordered when it is its turn: place {place} in line{of}");
+        return Some(Next { what, in_s: view.next.map(|(_, at)| Span(at.since(now))) });
+    }
     if let Some((step, at)) = view.next {
         return Some(Next { what: step.to_string(), in_s: Some(Span(at.since(now))) });
     }

@@ -175,6 +175,8 @@ pub enum Order {
         attempt: AttemptName,
         /// why, for `start.json`
         because: String,
+        /// a person asked for it
+        by_hand: bool,
         /// the strategy's command, where it differs from the job's
         command: Option<Vec<String>>,
     },
@@ -195,6 +197,8 @@ pub enum Order {
         attempt: AttemptName,
         /// between SIGTERM and SIGKILL
         grace: Duration,
+        /// own beats that had been heard: for want of beats it is ended only if none came since
+        beats: u64,
         /// decides the class of the ending
         reason: latido_protocol::attempt::StopReason,
         /// why, in words

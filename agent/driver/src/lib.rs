@@ -14,8 +14,10 @@ mod book;
 mod carry;
 mod document;
 mod fact;
+mod limits;
 mod listening;
 mod record;
+mod sweep;
 mod translate;
 
 use std::time::Duration;
@@ -26,11 +28,14 @@ use latido_store::{Batch, Store, StoreError};
 
 pub use book::Latest;
 pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, Order};
+pub use limits::AgentLimits;
 pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
+pub use sweep::{Reaped, Sweep};
 pub use translate::{class, heard, lease, settings, verdict};
 
 use alerts::Alerts;
 use book::Book;
+use limits::SlotBook;
 use record::RowState;
 
 /// Entries that wait in memory while the store is away. Beyond it sampled beats are dropped first and everything
@@ -46,6 +51,8 @@ pub struct Output {
     pub changed: Vec<SubjectName>,
     /// the journal's newest entry; grows when sinks have something to read
     pub last_sequence: u64,
+    /// what the step gave up: one report, with counts and who
+    pub sweep: Sweep,
     /// how long until the driver wants to be called again, with or without facts
     pub wake_in: Duration,
     /// why the store did not take the records, where it did not: orders wait
@@ -58,6 +65,8 @@ pub struct Driver<S> {
     store: S,
     book: Book,
     alerts: Alerts,
+    slots: SlotBook,
+    sweep: Sweep,
     listening: Listening,
     history_every: Duration,
     pending: Batch,
@@ -97,6 +106,8 @@ impl<S: Store> Driver<S> {
             last_sequence: store.last_sequence()?,
             store,
             book: Book::default(),
+            slots: SlotBook::default(),
+            sweep: Sweep::default(),
             listening: Listening::default(),
             history_every,
             pending: Batch::default(),
@@ -122,15 +133,26 @@ impl<S: Store> Driver<S> {
             self.carry(action, reading.wall);
         }
         let store_error = self.commit().err();
+        self.tell_store(store_error.is_some(), reading.wall);
+        let sweep = std::mem::take(&mut self.sweep);
+        if !sweep.is_empty() {
+            tracing::warn!(ended = sweep.ended.len(), lost = sweep.lost.len(), "sweep: {sweep}");
+        }
         let orders = if store_error.is_none() { std::mem::take(&mut self.orders) } else { Vec::new() };
         let next = self.policy.poll_timeout();
         Output {
             orders,
             changed: std::mem::take(&mut self.changed),
             last_sequence: self.last_sequence,
+            sweep,
             wake_in: self.listening.plan(next),
             store_error,
         }
+    }
+
+    /// Says when the step before was done. A step that took long heard nothing meanwhile, however soon the next one comes.
+    pub fn rest(&mut self, reading: Reading) {
+        self.listening.rest(reading);
     }
 
     /// The store, for what the policy has no part in: the sinks' cursors, the plugins' state, trimming.
@@ -167,6 +189,15 @@ impl<S: Store> Driver<S> {
     /// Events that met a state in which they cannot happen, since the start. Not zero is a fault of latido.
     pub fn unexpected_count(&self) -> u64 {
         self.policy.unexpected_count()
+    }
+
+    /// Tells the policy whether the store took what was recorded. What follows is recorded with the next step.
+    fn tell_store(&mut self, failed: bool, wall: latido_protocol::WallTime) {
+        let event = if failed { Event::StoreFailed } else { Event::StoreRecovered };
+        self.policy.handle_event(event, self.listening.now());
+        while let Some(action) = self.policy.poll_action() {
+            self.carry(action, wall);
+        }
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {

@@ -33,11 +33,13 @@ pub struct Listening {
     now: Moment,
     last: Option<Reading>,
     planned: Duration,
+    /// of the time since the last reading, what the step took that began with it
+    busy: Duration,
 }
 
 impl Default for Listening {
     fn default() -> Self {
-        Self { now: Moment::ORIGIN.after(START), last: None, planned: PASS_EVERY }
+        Self { now: Moment::ORIGIN.after(START), last: None, planned: PASS_EVERY, busy: Duration::ZERO }
     }
 }
 
@@ -52,11 +54,19 @@ impl Listening {
         let last = self.last.replace(reading)?;
         let elapsed = reading.monotonic.saturating_sub(last.monotonic);
         let suspended = reading.boottime.saturating_sub(last.boottime).saturating_sub(elapsed);
-        let late = elapsed.saturating_sub(self.planned);
-        let deaf = if late > LATENESS_MAX { late } else { Duration::ZERO };
+        // A slow step is deaf however soon the next one comes; what is over the plan beside it is lateness.
+        let busy = std::mem::take(&mut self.busy).min(elapsed);
+        let slow = if busy > LATENESS_MAX { busy } else { Duration::ZERO };
+        let late = elapsed.saturating_sub(slow).saturating_sub(self.planned);
+        let deaf = slow + if late > LATENESS_MAX { late } else { Duration::ZERO };
         self.now = self.now.after(elapsed.saturating_sub(deaf));
         let gap = deaf + if suspended > LATENESS_MAX { suspended } else { Duration::ZERO };
         (gap > Duration::ZERO).then_some(gap)
+    }
+
+    /// Says when the step was done that began with the last reading.
+    pub fn rest(&mut self, reading: Reading) {
+        self.busy = self.last.map_or(Duration::ZERO, |last| reading.monotonic.saturating_sub(last.monotonic));
     }
 
     /// Says how long the driver may sleep before `next`, and remembers it.
@@ -130,5 +140,44 @@ mod tests {
             assert_eq!(line.advance(at(second, second, wall)), None);
         }
         assert_eq!(line.now().since(start), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn a_slow_step_heard_nothing_however_soon_the_next_one_comes() {
+        let mut line = Listening::default();
+        line.advance(at(100, 100, 0));
+        let start = line.now();
+        line.plan(None);
+        line.rest(at(104, 104, 4));
+        assert_eq!(line.advance(at(105, 105, 5)), Some(Duration::from_secs(4)));
+        assert_eq!(line.now().since(start), Duration::from_secs(1));
+        line.plan(None);
+        line.rest(at(105, 105, 5));
+        assert_eq!(line.advance(at(110, 110, 10)), None, "a quick one is no gap");
+    }
+
+    #[test]
+    fn a_slow_step_and_a_late_pass_are_both_cut_out_and_none_of_it_twice() {
+        let mut line = Listening::default();
+        line.advance(at(100, 100, 0));
+        let start = line.now();
+        line.plan(Some(start.after(Duration::from_secs(2))));
+        line.rest(at(110, 110, 10));
+        assert_eq!(line.advance(at(140, 140, 40)), Some(Duration::from_secs(38)));
+        assert_eq!(line.now().since(start), Duration::from_secs(2));
+    }
+
+    #[test]
+    fn the_line_never_runs_backwards_whatever_the_clocks_say() {
+        let mut line = Listening::default();
+        let mut before = line.now();
+        let hours = [(100, 100), (7300, 7300), (7301, 100_000), (7300, 7300), (3, 3), (4, 90_000)];
+        for (monotonic, boottime) in hours {
+            line.advance(at(monotonic, boottime, 0));
+            line.plan(None);
+            assert!(line.now() >= before, "at {monotonic}, {boottime}");
+            assert!(line.now().since(before) <= PASS_EVERY + LATENESS_MAX, "hours are never listening time");
+            before = line.now();
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Entries and rows: how what happened is written down.
 
+use latido_policy::{BlackoutCause, BlackoutChange};
 use latido_protocol::files::{End, Start, Status};
 use latido_protocol::journal::Body;
 use latido_protocol::{SubjectName, WallTime};
@@ -64,6 +65,24 @@ pub(crate) struct RowState {
 /// The agent about itself.
 pub(crate) fn noted(what: &str, detail: String) -> Body {
     Body::Agent { what: what.to_owned(), detail }
+}
+
+/// How the journal tells that the agent doubts itself, or does no more.
+pub(crate) fn blackout(change: BlackoutChange) -> (&'static str, String) {
+    match change {
+        BlackoutChange::Began(BlackoutCause::MassStaleness { stale, watched }) => (
+            "blackout",
+            format!(
+                "{stale} of {watched} fell silent together, so the agent doubts itself first: nobody is ended for it, and \
+                 silence counts from here"
+            ),
+        ),
+        BlackoutChange::Began(BlackoutCause::StoreFailed) => (
+            "blackout",
+            "the store does not take what is recorded: nobody is ended for silence until it does".to_owned(),
+        ),
+        BlackoutChange::Ended => ("blackout-ended", "the agent trusts what it hears again".to_owned()),
+    }
 }
 
 /// A job's folder is gone: whatever was said of it before, it is watched no more.

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use latido_policy as policy;
 use latido_protocol::attempt::StopReason;
-use latido_protocol::files::{Beats, End, Identity, JobSettings, Orphans, ResumeOn, Start, Status, Want, Wanted};
+use latido_protocol::files::{
+    Beats, End, Identity, JobSettings, Orphans, ResumeOn, Spent, Start, Status, Want, Wanted,
+};
 use latido_protocol::status::{Phase, Verdict};
-use latido_protocol::{Class, Progress, WallTime};
+use latido_protocol::{Class, CountLimit, Limit, Progress, WallTime};
 
 use crate::fact::AttemptName;
 
@@ -44,7 +46,7 @@ impl AttemptName {
 }
 
 /// What was decided for a job, as its policy judges it. The seed of its jitter comes from its name.
-pub fn settings(settings: &JobSettings, seed: u64) -> policy::JobSettings {
+pub fn settings(settings: &JobSettings, slots: policy::SlotSet, seed: u64) -> policy::JobSettings {
     let on = |which| settings.resume.on.contains(&which);
     policy::JobSettings {
         lease: lease(settings),
@@ -60,13 +62,44 @@ pub fn settings(settings: &JobSettings, seed: u64) -> policy::JobSettings {
             max_pickups: settings.resume.max_pickups,
             backoff_first: settings.resume.backoff.first.0,
             backoff_longest: settings.resume.backoff.longest.0,
+            max_attempts_without_progress: count_limit(settings.resume.max_attempts_without_progress),
+            wall_time_max: limit(settings.resume.wall_time_max),
+            budget: policy::Budget {
+                turns: wide_limit(settings.resume.budget.turns),
+                tokens: wide_limit(settings.resume.budget.tokens),
+                money: wide_limit(settings.resume.budget.money),
+            },
+            spare_busy: settings.resume.spare_busy,
         },
         orphans: match settings.orphans {
             Orphans::End => policy::Orphans::End,
             Orphans::Hold => policy::Orphans::Hold,
         },
         grace: settings.grace.0,
+        slots,
         seed,
+    }
+}
+
+fn limit(limit: Limit) -> policy::Limit<Duration> {
+    match limit {
+        Limit::None => policy::Limit::None,
+        Limit::After(length) => policy::Limit::At(length),
+    }
+}
+
+fn wide_limit(limit: CountLimit) -> policy::Limit<u64> {
+    match limit {
+        CountLimit::None => policy::Limit::None,
+        CountLimit::At(count) => policy::Limit::At(count),
+    }
+}
+
+/// A bound on what the policy counts in 32 bits; a greater one is the greatest.
+pub(crate) fn count_limit(limit: CountLimit) -> policy::Limit<u32> {
+    match limit {
+        CountLimit::None => policy::Limit::None,
+        CountLimit::At(count) => policy::Limit::At(u32::try_from(count).unwrap_or(u32::MAX)),
     }
 }
 
@@ -81,8 +114,11 @@ pub fn lease(settings: &JobSettings) -> policy::Lease {
         interval: settings.interval.0,
         ttl: settings.ttl.0,
         start_within: settings.start_within.0,
-        hung_after: settings.hung_after.duration(),
-        run_for: settings.run_for.duration(),
+        hung_after: limit(settings.hung_after),
+        looping_after: count_limit(settings.looping_after),
+        run_for: limit(settings.run_for),
+        first_output_within: limit(settings.first_output_within),
+        excuse_max: settings.excuse_max.0,
     }
 }
 
@@ -102,6 +138,9 @@ pub(crate) fn want(wanted: &Wanted, at: WallTime) -> policy::Want {
 /// The word by which a job says of itself that it fails (`latido beat --state failing`, `--fail`).
 const FAILING: &str = "failing";
 
+/// The word by which a job says of itself that it waits for a person (`latido beat --state needs-person`).
+const NEEDS_PERSON: &str = "needs-person";
+
 /// What a supervisor told.
 pub fn heard(status: &Status) -> policy::Heard {
     let progress = status.progress.as_ref().filter(|progress| !progress.is_empty());
@@ -114,8 +153,20 @@ pub fn heard(status: &Status) -> policy::Heard {
         checkpoint: progress.and_then(|progress| progress.checkpoint.as_ref()).map(fingerprint),
         failing: status.state.as_deref() == Some(FAILING),
         broken: status.broken,
+        needs_person: status.state.as_deref() == Some(NEEDS_PERSON),
         stopping: status.stopping,
+        excuse: status
+            .excuse
+            .as_ref()
+            .map(|excuse| policy::Excuse { since: excuse.since_s.0, length: excuse.length_s.0 }),
+        idle: status.idle_s.map(|idle| idle.0),
+        has_output: status.output_bytes > 0,
+        spent: spent(status.spent),
     }
+}
+
+fn spent(spent: Spent) -> policy::Spent {
+    policy::Spent { turns: spent.turns, tokens: spent.tokens, money: spent.money }
 }
 
 fn progress_fingerprint(progress: &Progress) -> policy::Fingerprint {
@@ -126,6 +177,24 @@ fn progress_fingerprint(progress: &Progress) -> policy::Fingerprint {
         &progress.step,
         &progress.checkpoint,
     ))
+}
+
+/// What the endings before the latest attempt tell, each with the start of its attempt.
+pub(crate) fn history<'a>(earlier: impl IntoIterator<Item = (&'a Start, &'a End)>) -> policy::History {
+    let mut history = policy::History::default();
+    for (start, end) in earlier {
+        begin(&mut history, start);
+        history.attempt_ended(&ending(end));
+    }
+    history
+}
+
+/// Takes note of what stood before an attempt began: who asked for it, and from where it goes on.
+pub(crate) fn begin(history: &mut policy::History, start: &Start) {
+    if start.by_hand {
+        history.resumed_by_hand();
+    }
+    history.learn(Some(&start.checkpoint).filter(|checkpoint| !checkpoint.is_empty()).map(fingerprint));
 }
 
 /// How an attempt ended.
@@ -139,6 +208,14 @@ pub(crate) fn ending(end: &End) -> policy::Ending {
         checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.as_ref()).map(fingerprint),
         launch_failed: end.outcome.kind == latido_protocol::OutcomeKind::LaunchFailed,
         ran_for,
+        order: end.stopped_for.map(|reason| match reason {
+            StopReason::Commanded => policy::StopReason::Commanded,
+            StopReason::Stale => policy::StopReason::Stale,
+            StopReason::Hung => policy::StopReason::Hung,
+            StopReason::Limit => policy::StopReason::Limit,
+            StopReason::Superseded => policy::StopReason::Superseded,
+        }),
+        spent: spent(end.spent),
     }
 }
 
@@ -173,6 +250,7 @@ pub fn verdict(verdict: policy::Verdict) -> Verdict {
 pub(crate) fn phase(phase: policy::Phase) -> Phase {
     match phase {
         policy::Phase::Pending => Phase::Pending,
+        policy::Phase::Queued => Phase::Queued,
         policy::Phase::Launching => Phase::Launching,
         policy::Phase::Running => Phase::Running,
         policy::Phase::Draining => Phase::Draining,
@@ -212,6 +290,7 @@ pub(crate) fn recorded(verdict: &str, phase: &str) -> Option<policy::Recorded> {
     ];
     let phases = [
         policy::Phase::Pending,
+        policy::Phase::Queued,
         policy::Phase::Launching,
         policy::Phase::Running,
         policy::Phase::Draining,

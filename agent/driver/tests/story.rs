@@ -2,16 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-use latido_driver::{AttemptName, Driver, Fact, FoundAttempt, FoundJob, FoundState, Order, Output, Reading};
+use latido_driver::{
+    AgentLimits, AttemptName, Driver, Fact, FoundAttempt, FoundJob, FoundState, Order, Output, Reading,
+};
 use latido_policy::{Life, Proposal};
+use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{
-    Backoff, Beats, End, Identity, JobFile, JobSettings, LogLimits, Orphans, Resume, ResumeOn, Start, Status, Want,
-    Wanted,
+    Backoff, Beats, Budget, End, Excuse, Identity, JobFile, JobSettings, LogLimits, Orphans, Resume, ResumeOn, Spent,
+    Start, Status, Want, Wanted,
 };
 use latido_protocol::status::{Phase, Verdict};
-use latido_protocol::{Limit, Outcome, Progress, Span, SubjectName, WallTime};
+use latido_protocol::{CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
 use latido_store::{MemoryStore, Store};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -39,7 +44,15 @@ fn settings() -> JobSettings {
             max_attempts: 3,
             max_pickups: 5,
             backoff: Backoff { first: Span(Duration::ZERO), longest: Span(Duration::ZERO) },
+            max_attempts_without_progress: CountLimit::None,
+            wall_time_max: Limit::None,
+            spare_busy: true,
+            budget: Budget::default(),
         },
+        looping_after: CountLimit::None,
+        first_output_within: Limit::None,
+        excuse_max: Span(3600 * SECOND),
+        slots: vec![],
         orphans: Orphans::End,
         grace: Span(2 * SECOND),
         log: LogLimits { size_max: 1 << 20, files_max: 2 },
@@ -93,6 +106,7 @@ impl World {
             launched_at: self.wall(),
             starter: identity(1),
             because: "first attempt".into(),
+            by_hand: false,
             command: vec!["catalogue".into()],
             directory: "/".into(),
             checkpoint: String::new(),
@@ -149,6 +163,9 @@ impl World {
                 still_s: Span(silence),
                 running_s: Span(silence),
                 output_bytes: 0,
+                idle_s: None,
+                excuse: None,
+                spent: Spent::default(),
                 stopping: false,
             }),
         }
@@ -169,6 +186,8 @@ impl World {
                 progress: None,
                 recorded_by: "supervisor".into(),
                 proof: "waited for".into(),
+                stopped_for: None,
+                spent: Spent::default(),
             }),
         }
     }
@@ -262,9 +281,11 @@ fn an_agent_that_was_stopped_longer_than_the_ttl_calls_nobody_stale() {
     assert_eq!(world.verdict(), Verdict::Alive);
     world.monotonic += 3600 * SECOND;
     world.step(vec![]);
-    assert_eq!(world.verdict(), Verdict::Late, "at most the planned sleep counts, and not the hour");
+    assert_eq!(world.verdict(), Verdict::Alive, "silence counts from the end of the gap");
     assert!(world.kinds().contains(&"agent".to_owned()), "the gap is one entry");
-    world.pass(11 * SECOND);
+    world.pass(9 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Late);
+    world.pass(2 * SECOND);
     assert_eq!(world.verdict(), Verdict::Stale, "a full ttl of listening after the gap");
 }
 
@@ -381,10 +402,171 @@ fn what_a_person_resumed_without_the_agent_is_not_stopped_by_the_stop_before() {
     world.step(vec![stopped]);
 
     let Fact::JobFound(mut found) = world.found(FoundState::Running, 2) else { unreachable!() };
-    let start = world.start(2, 2);
+    let start = Start { by_hand: true, ..world.start(2, 2) };
     found.attempt = Some(FoundAttempt { start, status: None, state: FoundState::Running });
     let orders = world.step(vec![Fact::JobFound(found)]).orders;
     assert!(!orders.iter().any(|order| matches!(order, Order::EndAttempt { .. })), "{orders:?}");
     let status = world.driver.subjects(&[]).remove(0);
     assert_eq!((status.phase, status.attempt), (Phase::Running, 2));
+}
+
+/// A job that was found, changed before it is told.
+fn with(fact: Fact, change: impl FnOnce(&mut FoundJob)) -> Fact {
+    let Fact::JobFound(mut found) = fact else { unreachable!() };
+    change(&mut found);
+    Fact::JobFound(found)
+}
+
+fn one_gpu() -> AgentLimits {
+    AgentLimits {
+        resumes_at_once: NonZeroU32::MAX,
+        resume_every: Duration::ZERO,
+        blackout_share_percent: 50,
+        blackout_count_min: 5,
+        slots: BTreeMap::from([("gpu".to_owned(), CountLimit::At(1))]),
+    }
+}
+
+#[test]
+fn the_second_job_of_a_slot_is_queued_shows_its_place_and_starts_when_the_first_has_ended() {
+    let mut world = World::new(MemoryStore::default());
+    world.driver.configure(&one_gpu());
+    let gpu = |found: &mut FoundJob| found.job.settings.slots = vec!["gpu".to_owned()];
+    let first = with(world.found(FoundState::Running, 1), gpu);
+    let second = with(world.found(FoundState::Running, 1), |found| {
+        gpu(found);
+        found.job.name = "second".parse().unwrap();
+        (found.attempt, found.epoch) = (None, 0);
+    });
+    assert_eq!(world.step(vec![first, second]).orders, []);
+    let status = world.driver.subjects(&["second".parse().unwrap()]).remove(0);
+    assert_eq!((status.phase, status.place, status.slots), (Phase::Queued, Some(1), vec!["gpu".to_owned()]));
+    assert!(status.next.unwrap().what.contains("place 1 in line for gpu"));
+    let ended = world.ended(1, 1, Outcome::exited(0));
+    let orders = world.step(vec![ended]).orders;
+    let second = AttemptName { job: "second".parse().unwrap(), number: 1, epoch: 1 };
+    assert!(matches!(&orders[..], [Order::Launch { attempt, .. }] if *attempt == second), "{orders:?}");
+}
+
+#[test]
+fn more_room_in_the_config_lets_in_who_waits() {
+    let mut world = World::new(MemoryStore::default());
+    let none = AgentLimits { slots: BTreeMap::from([("gpu".to_owned(), CountLimit::At(0))]), ..one_gpu() };
+    world.driver.configure(&none);
+    let found = with(world.found(FoundState::Running, 1), |found| {
+        found.job.settings.slots = vec!["gpu".to_owned()];
+        found.attempt = None;
+    });
+    assert_eq!(world.step(vec![found]).orders, []);
+    world.driver.configure(&AgentLimits { slots: BTreeMap::new(), ..one_gpu() });
+    assert!(matches!(world.step(vec![]).orders[..], [Order::Launch { .. }]), "a slot that is not named has no limit");
+}
+
+/// `count` attempts that were lost, as their files tell of them.
+fn lost(world: &World, count: u32) -> Vec<(Start, End)> {
+    let lost = |number: u32| {
+        let Fact::AttemptEnded { end, .. } = world.ended(number, u64::from(number), Outcome::lost("x")) else {
+            unreachable!()
+        };
+        (world.start(number, u64::from(number)), *end)
+    };
+    (1..=count).map(lost).collect()
+}
+
+/// A job of which `count` attempts were lost, found by an agent that starts, with a backoff of 100 s and more.
+fn found_lost(world: &World, count: u32, change: impl FnOnce(&mut Vec<(Start, End)>)) -> Fact {
+    let mut attempts = lost(world, count);
+    change(&mut attempts);
+    with(world.found(FoundState::Running, u64::from(count)), |found| {
+        found.job.settings.resume.backoff = Backoff { first: Span(100 * SECOND), longest: Span(10_000 * SECOND) };
+        found.job.settings.resume.max_attempts = 9;
+        found.job.settings.resume.max_pickups = 9;
+        found.pickups = count;
+        let (start, end) = attempts.pop().unwrap();
+        found.earlier = attempts;
+        found.attempt = Some(FoundAttempt { start, status: None, state: FoundState::Ended(Box::new(end)) });
+    })
+}
+
+fn waits_for(world: &World) -> Duration {
+    world.driver.subjects(&[])[0].next.clone().unwrap().in_s.unwrap().0
+}
+
+#[test]
+fn a_restart_neither_forgets_nor_doubles_a_backoff() {
+    let mut world = World::new(MemoryStore::default());
+    let found = found_lost(&world, 3, |attempts| {
+        let (_, end) = attempts.last_mut().unwrap();
+        end.ended_at = WallTime::from_millis(world.wall().as_millis() - 30_000);
+    });
+    world.step(vec![found]);
+    let left = waits_for(&world);
+    assert!(
+        left <= 370 * SECOND && left > 290 * SECOND,
+        "the third wait is 400 s less jitter, and 30 s are over: {left:?}"
+    );
+    assert_eq!(world.driver.subjects(&[])[0].phase, Phase::BackingOff);
+}
+
+#[test]
+fn an_attempt_that_a_person_asked_for_begins_a_new_series_also_after_a_restart() {
+    let mut world = World::new(MemoryStore::default());
+    let found = found_lost(&world, 4, |attempts| attempts[3].0.by_hand = true);
+    let found = with(found, |found| found.job.settings.resume.max_attempts = 4);
+    world.step(vec![found]);
+    assert_eq!(world.driver.subjects(&[])[0].phase, Phase::BackingOff);
+    assert!(waits_for(&world) <= 100 * SECOND, "{:?}", waits_for(&world));
+}
+
+#[test]
+fn a_job_that_was_ended_for_silence_is_resumed_by_the_next_agent() {
+    for (stopped_for, asked) in [(Some(StopReason::Stale), true), (None, false)] {
+        let mut world = World::new(MemoryStore::default());
+        let found = found_lost(&world, 1, |attempts| attempts[0].1.stopped_for = stopped_for);
+        let found = with(found, |found| {
+            found.job.settings.resume.on = vec![ResumeOn::Stale];
+            found.job.settings.resume.backoff = Backoff { first: Span(Duration::ZERO), longest: Span(Duration::ZERO) };
+        });
+        let orders = world.step(vec![found]).orders;
+        assert_eq!(matches!(orders[..], [Order::AskStrategy { .. }]), asked, "{stopped_for:?}: {orders:?}");
+    }
+}
+
+#[test]
+fn an_excuse_is_shown_with_the_words_of_the_work_and_nobody_is_stale_meanwhile() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let Fact::Heard { mut status } = world.status(1, Duration::ZERO) else { unreachable!() };
+    let because = Some("the provider asks for a pause".to_owned());
+    status.excuse = Some(Excuse { since_s: Span(Duration::ZERO), length_s: Span(60 * SECOND), because });
+    world.step(vec![found, Fact::Heard { status }]);
+    world.pass(59 * SECOND);
+    let shown = world.driver.subjects(&[]).remove(0);
+    assert_eq!(shown.verdict, Verdict::Alive);
+    assert!(shown.reason.ends_with("has 1s left: the provider asks for a pause"), "{}", shown.reason);
+    world.pass(12 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Stale);
+}
+
+#[test]
+fn a_sweep_reports_once_whom_it_gave_up_and_why() {
+    let mut world = World::new(MemoryStore::default());
+    let found = with(world.found(FoundState::Running, 1), |found| {
+        found.job.settings.resume.on = vec![ResumeOn::Stale];
+    });
+    let beat = world.status(1, Duration::ZERO);
+    let mut output = world.step(vec![found, beat]);
+    for _ in 0..20 {
+        assert!(output.sweep.is_empty());
+        world.monotonic += output.wake_in;
+        output = world.step(vec![]);
+        if !output.sweep.is_empty() {
+            break;
+        }
+    }
+    let report = output.sweep.to_string();
+    let expected = "ended 1 for want of beats or progress [catalogue attempt 1 epoch 1 of supervisor 101 on here: silence \
+                    10s reached the ttl of 10s], lost 0 []";
+    assert_eq!(report, expected);
+    assert!(world.step(vec![]).sweep.is_empty(), "once");
 }

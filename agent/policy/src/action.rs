@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{Attempt, Phase, ProcessId, Reason, SubjectId, Verdict};
+use crate::{Attempt, BlackoutChange, Phase, ProcessId, Reason, SubjectId, Verdict};
 
 /// Something to do, so exact that no choice is left. Each may be carried out twice: it carries the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub enum Action {
         supervisor: ProcessId,
         /// between SIGTERM and SIGKILL
         grace: Duration,
+        /// own beats that had been heard when this was decided: for want of beats it is ended only if none came since
+        beats: u64,
         /// why; decides the class of the ending
         because: Reason,
     },
@@ -89,5 +91,10 @@ pub enum Action {
     RecordGap {
         /// how long
         length: Duration,
+    },
+    /// Write into the journal that the agent doubts itself, or does no more, and raise or end the one alert about that.
+    RecordBlackout {
+        /// what changed
+        change: BlackoutChange,
     },
 }

@@ -2,7 +2,10 @@
 
 use core::time::Duration;
 
-use crate::{Attempt, Class, Fingerprint, JobSettings, Phase, ProcessId, SubjectId, Verdict, Want};
+use crate::{
+    Attempt, BlackoutSettings, Class, Fingerprint, History, JobSettings, Limit, Pacing, Phase, ProcessId, SlotId,
+    Spent, StopReason, SubjectId, Verdict, Want,
+};
 
 /// Something that has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +109,24 @@ pub enum Event {
         /// how long, on the clock that counts everything
         length: Duration,
     },
+    /// The store did not take what was recorded: until it does, the agent's own word is worth nothing after a crash.
+    StoreFailed,
+    /// The store took what was recorded.
+    StoreRecovered,
+    /// The agent's own settings are known from now on.
+    Configured {
+        /// how fast attempts are started that nobody ordered by hand
+        pacing: Pacing,
+        /// when the agent doubts itself
+        blackout: BlackoutSettings,
+    },
+    /// The limit of a slot is known from now on; a slot that nobody told of has none.
+    SlotConfigured {
+        /// which
+        slot: SlotId,
+        /// so many run at once
+        running_max: Limit<u32>,
+    },
 }
 
 /// What a job's files and processes said when it was found.
@@ -117,8 +138,12 @@ pub struct Found {
     pub epoch: crate::Epoch,
     /// endings of class `lost` so far
     pub pickups: u32,
+    /// the endings before its latest attempt, as far as its files still tell of them
+    pub history: History,
     /// its latest attempt
     pub attempt: Option<FoundAttempt>,
+    /// how long ago that ended, where it did: so much of its backoff is over
+    pub ended_ago: Duration,
     /// what the store holds of it, so that a restart records nothing twice; `None` where it holds nothing
     pub recorded: Option<Recorded>,
 }
@@ -183,8 +208,27 @@ pub struct Heard {
     pub failing: bool,
     /// it says itself that it is broken (`WATCHDOG=trigger`)
     pub broken: bool,
+    /// it says itself that it waits for a person
+    pub needs_person: bool,
     /// a stop has begun
     pub stopping: bool,
+    /// why it says that it may be silent
+    pub excuse: Option<Excuse>,
+    /// since its output, CPU time or I/O last grew, over all its processes; `None` where nobody measures it
+    pub idle: Option<Duration>,
+    /// there was output
+    pub has_output: bool,
+    /// what it used up so far
+    pub spent: Spent,
+}
+
+/// "Quiet until then": silence and standstill that a job announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Excuse {
+    /// since it was said; a renewal continues the same excuse
+    pub since: Duration,
+    /// how long it is to last, from its first word on
+    pub length: Duration,
 }
 
 /// How an attempt ended.
@@ -200,6 +244,10 @@ pub struct Ending {
     pub launch_failed: bool,
     /// how long it ran
     pub ran_for: Duration,
+    /// why latido ended it, where it did: what was decided outlives the agent that decided it
+    pub order: Option<StopReason>,
+    /// what it used up
+    pub spent: Spent,
 }
 
 /// What a look at a process says.

@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::backoff::History;
+use crate::queue::{Queue, Request};
 use crate::state::{Doubt, Lost, Past, Starter, State, Then};
 use crate::{
-    Action, Attempt, AttemptNumber, Ending, Epoch, Existence, Found, FoundAttempt, FoundState, Heard, JobSettings,
-    Judgement, LaunchFailure, Life, Moment, NextStep, Phase, ProcessId, Proposal, Reason, SubjectId, SubjectView,
-    Verdict, Want, judge, next_change,
+    Action, Attempt, AttemptNumber, Class, Ending, Epoch, Existence, Facts, Found, FoundAttempt, FoundState, Heard,
+    History, JobSettings, Judgement, LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal,
+    Reason, SubjectId, SubjectView, Verdict, Want, judge, next_change,
 };
 
 /// What the state machine of one job can be told. (A pause means the same in every state and is no input of it.)
@@ -39,10 +39,12 @@ enum Aim {
     Newer,
 }
 
-/// Takes what a job gives out, and counts what it could not use.
+/// Takes what a job gives out, counts what it could not use, and answers whether it may start.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     pub(crate) actions: Vec<Action>,
+    /// who may start, over all jobs
+    pub(crate) queue: Queue,
     pub(crate) refused_count: u64,
     pub(crate) unexpected_count: u64,
 }
@@ -74,13 +76,6 @@ pub(crate) struct Pause {
     pub(crate) until: Option<Moment>,
 }
 
-/// What was before the series of attempts that a resume by hand began.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Before {
-    pub(crate) attempts: u32,
-    pub(crate) pickups: u32,
-}
-
 /// What was last recorded.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
@@ -103,10 +98,11 @@ pub(crate) struct Job {
     /// the highest number that ended
     pub(crate) ended_number: AttemptNumber,
     pub(crate) pickups: u32,
-    pub(crate) before: Before,
     /// launches refused in a row
     pub(crate) refusals: u32,
     pub(crate) history: History,
+    /// no silence from before this moment counts, for reasons of the agent's own
+    pub(crate) baseline: Moment,
     pub(crate) state: State,
     /// why it is in its state
     pub(crate) because: Reason,
@@ -119,6 +115,7 @@ impl Job {
         subject: SubjectId,
         settings: JobSettings,
         found: Found,
+        baseline: Moment,
         now: Moment,
         out: &mut Outbox,
     ) -> Self {
@@ -131,9 +128,9 @@ impl Job {
             epoch: found.epoch.max(attempt.epoch),
             ended_number: AttemptNumber(0),
             pickups: found.pickups,
-            before: Before::default(),
             refusals: 0,
-            history: History::new(attempt.number.0.saturating_sub(1)),
+            history: found.history,
+            baseline,
             state: State::Pending,
             because: Reason::NotStarted,
             shown: Shown {
@@ -147,7 +144,7 @@ impl Job {
         let mut commands = Vec::new();
         job.note_want(found.want, now);
         job.recover(found, now, &mut commands, out);
-        job.settle(now, &mut commands);
+        job.settle(now, &mut commands, out);
         if found.recorded.is_some_and(|it| it.phase == job.phase()) {
             job.shown.phase = Some((job.phase(), job.state.attempt(), job.phase_because()));
         }
@@ -160,20 +157,28 @@ impl Job {
             match self.goal {
                 Goal::Stop => self.turn(State::Ended(Past::NONE), Reason::Commanded),
                 Goal::Run | Goal::Resume if self.pause.is_some() => {}
-                Goal::Run | Goal::Resume => self.launch(Past::NONE, Reason::FirstAttempt, now, commands),
+                Goal::Run | Goal::Resume => self.launch(Past::NONE, Reason::FirstAttempt),
             }
             return;
         };
+        // Whether a checkpoint is new can be told only where every ending before it is known.
+        let counted = matches!(state, FoundState::Ended(Ending { class: Class::Lost, .. }));
+        let pickups = found.pickups.saturating_sub(u32::from(counted));
+        let is_assumed = self.history.assume(attempt.number.0.saturating_sub(1), pickups);
         match state {
             FoundState::Running { supervisor, process: _, heard } => {
-                self.history.learn(heard.checkpoint);
+                if is_assumed {
+                    self.history.learn(heard.checkpoint);
+                }
                 self.run(attempt, supervisor, now);
                 self.hear(heard, now, out);
             }
             FoundState::Unattended { process } => self.lose(Lost { attempt, order: None }, process, commands),
             FoundState::Ended(ending) => {
-                self.history.learn(ending.checkpoint);
-                self.settle_ending(attempt, ending, None, now, commands);
+                if is_assumed {
+                    self.history.learn(ending.checkpoint);
+                }
+                self.settle_ending(attempt, ending, found.ended_ago, now, commands);
             }
             FoundState::Launching => {
                 self.turn(State::Launching { attempt, starter: Starter::Other, since: now }, Reason::StartedElsewhere);
@@ -211,7 +216,7 @@ impl Job {
             (Want::Run, Goal::Run | Goal::Resume) => self.step(Input::RunWanted, now, &mut commands, out),
             (Want::Run, Goal::Stop) | (Want::Pause(_), Goal::Run | Goal::Stop | Goal::Resume) => {}
         }
-        self.settle(now, &mut commands);
+        self.settle(now, &mut commands, out);
         self.record(now, commands, out);
     }
 
@@ -219,7 +224,7 @@ impl Job {
     pub(crate) fn handle(&mut self, input: Input, now: Moment, out: &mut Outbox) {
         let mut commands = Vec::new();
         self.sort(input, now, &mut commands, out);
-        self.settle(now, &mut commands);
+        self.settle(now, &mut commands, out);
         self.record(now, commands, out);
     }
 
@@ -243,13 +248,59 @@ impl Job {
             };
             return Some((step, until));
         }
-        next_change(&self.settings.lease, &self.state.facts(now)).map(|wait| (NextStep::Judge, now.after(wait)))
+        next_change(&self.lease(), &self.facts(now)).map(|wait| (NextStep::Judge, now.after(wait)))
+    }
+
+    /// Its lease, with the time that is left to all its attempts as a limit of this one.
+    pub(crate) fn lease(&self) -> Lease {
+        let lease = self.settings.lease;
+        let left = self.settings.resume.wall_time_max.bound().map(|max| max.saturating_sub(self.history.ran()));
+        let run_for = lease.run_for.bound().into_iter().chain(left).min();
+        Lease { run_for: run_for.map_or(Limit::None, Limit::At), ..lease }
+    }
+
+    /// What is known of its latest attempt, as far as the agent could hear it. What is stale or hung already stays so: a
+    /// new baseline is no sign of life.
+    pub(crate) fn facts(&self, now: Moment) -> Facts {
+        let facts = self.state.facts(&self.settings.lease, now);
+        let heard = facts.listened_for(now.since(self.baseline));
+        match self.shown.verdict {
+            Verdict::Stale | Verdict::Missing => Facts { silence: facts.silence, ..heard },
+            Verdict::Hung => Facts { still: facts.still, ..heard },
+            Verdict::Waiting
+            | Verdict::Alive
+            | Verdict::Late
+            | Verdict::Failing
+            | Verdict::Orphaned
+            | Verdict::Dead
+            | Verdict::Unknown
+            | Verdict::Ended => heard,
+        }
+    }
+
+    /// Whether it is about to turn stale by the passing of time, and when it was last heard.
+    pub(crate) fn turns_stale(&self, now: Moment) -> Option<Moment> {
+        let is_shown = self.pause.is_some() || self.shown.verdict == Verdict::Stale;
+        let running = self.state.running().filter(|_| !is_shown)?;
+        let is_stale = judge(&self.settings.lease, &self.facts(now)).verdict == Verdict::Stale;
+        is_stale.then(|| running.last_heard_at())
+    }
+
+    /// Whether it waits for its turn; a pause takes it out of the line.
+    pub(crate) fn waits_in_line(&self) -> bool {
+        matches!(self.state, State::Queued { .. }) && self.pause.is_none()
+    }
+
+    /// What it asks of the queue before it starts.
+    pub(crate) fn request(&self, because: Reason) -> Request {
+        Request { subject: self.subject, slots: self.settings.slots, is_paced: because != Reason::ResumedByHand }
     }
 
     /// All that is known of it.
     pub(crate) fn view(&self, at: Moment) -> SubjectView {
-        let facts = self.state.facts(at);
+        let facts = self.facts(at);
         let running = self.state.running().filter(|running| !running.is_unknown);
+        let is_cut = running.is_some_and(|running| running.last_heard_at() < self.baseline);
         let judgement = judge(&self.settings.lease, &facts);
         let because = if judgement.verdict == self.shown.verdict { judgement.because } else { self.shown.because };
         SubjectView {
@@ -265,6 +316,8 @@ impl Job {
             still: running.map(|_| facts.still),
             running: running.map(|_| facts.running),
             heard: self.state.running().map(|running| (running.heard, running.heard_at)),
+            place: None,
+            baseline: is_cut.then_some(self.baseline),
             next: self.next(at),
             at,
         }
@@ -347,17 +400,22 @@ impl Job {
         use Input as I;
         use State as S;
         match (self.state, input) {
-            // What is wanted. It is noted already; what runs is ended by `settle`, what ends comes back by itself.
-            (S::Pending, I::RunWanted | I::ResumeWanted) => {
-                self.launch(Past::NONE, Reason::FirstAttempt, now, commands)
-            }
+            // What is wanted. It is noted already; `settle` ends what runs and starts whose turn it is, and what ends
+            // comes back by itself.
+            (S::Pending, I::RunWanted | I::ResumeWanted) => self.launch(Past::NONE, Reason::FirstAttempt),
             (S::Pending, I::StopWanted) => self.turn(S::Ended(Past::NONE), Reason::Commanded),
-            (S::BackingOff { past, .. } | S::Asking { past, .. } | S::Held(past) | S::Stuck(past), I::StopWanted) => {
-                self.turn(S::Ended(past), Reason::Commanded);
-            }
-            (S::BackingOff { past, .. } | S::Held(past) | S::Stuck(past) | S::Ended(past), I::ResumeWanted) => {
-                self.resume_by_hand(past, now, commands);
-            }
+            (
+                S::Queued { past, .. }
+                | S::BackingOff { past, .. }
+                | S::Asking { past, .. }
+                | S::Held(past)
+                | S::Stuck(past),
+                I::StopWanted,
+            ) => self.turn(S::Ended(past), Reason::Commanded),
+            (
+                S::Queued { past, .. } | S::BackingOff { past, .. } | S::Held(past) | S::Stuck(past) | S::Ended(past),
+                I::ResumeWanted,
+            ) => self.resume_by_hand(past, now, commands),
             (S::Launching { .. } | S::Running(_) | S::Asking { .. }, I::ResumeWanted) => self.goal = Goal::Run,
             (S::BackingOff { .. }, I::RunWanted | I::TimedOut) => self.go_on(now, commands),
             (S::Unproven(lost, doubt), I::RunWanted | I::StopWanted | I::ResumeWanted) => {
@@ -367,13 +425,12 @@ impl Job {
             | (S::Draining { .. }, I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut)
             | (S::EndingOrphan(_), I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut)
             | (S::RecordingLost(_), I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut)
-            | (S::Asking { .. } | S::Held(_) | S::Stuck(_), I::RunWanted | I::TimedOut)
+            | (S::Queued { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_), I::RunWanted | I::TimedOut)
             | (S::Ended(_), I::RunWanted | I::StopWanted | I::TimedOut)
             | (S::Pending | S::Unproven(..), I::TimedOut) => {}
             // How a launch went.
             (S::Launching { .. }, I::Started { attempt, supervisor }) => self.run(attempt, supervisor, now),
             (S::Running(_) | S::Draining { .. }, I::Started { supervisor, .. }) => self.see_again(supervisor),
-            (S::Unproven(_, Doubt::Unknown), I::Started { attempt, supervisor }) => self.run(attempt, supervisor, now),
             (S::Launching { starter, .. }, I::Refused { failure, .. }) => self.refuse_launch(starter, failure, now),
             // What is heard and seen of it.
             (S::Running(_) | S::Draining { .. }, I::Heard { heard, .. }) => self.hear(heard, now, out),
@@ -403,7 +460,7 @@ impl Job {
                 self.count_survivors(lost, survivors, commands)
             }
             (S::Asking { past, by_hand }, I::Answered { proposal, .. }) => {
-                self.take_answer(past, by_hand, proposal, now, commands);
+                self.take_answer(past, by_hand, proposal, now);
             }
             // What changes nothing: it is told for the second time, or says less than what is known. An ending that is
             // there while its orphan is being ended is told again by `RecordLost`, when nothing lives of it.
@@ -412,24 +469,23 @@ impl Job {
             | (S::Launching { .. }, I::Heard { .. } | I::LookFailed { .. })
             | (S::Unproven(..), I::LookFailed { .. }) => {}
             // What comes too late: the attempt has gone on without it. What has ended never changes.
-            (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Heard { .. })
-            | (
-                S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(_, Doubt::Orphan | Doubt::Survivors),
-                I::Started { .. },
-            )
+            (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Started { .. } | I::Heard { .. })
             | (S::RecordingLost(_) | S::Unproven(..), I::OrphanEnded { .. })
-            | (S::BackingOff { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_), I::Answered { .. })
+            | (S::Queued { .. } | S::BackingOff { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_), I::Answered { .. })
             | (
-                S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
+                S::Queued { .. } | S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
                 I::Started { .. } | I::Heard { .. } | I::SupervisorGone { .. } | I::LookFailed { .. },
             )
             | (
-                S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
+                S::Queued { .. } | S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
                 I::Ended { .. } | I::OrphanEnded { .. },
             ) => out.refuse(),
             // The refusal of a launch that somebody else won under the same number and epoch.
             (S::Running(_) | S::Draining { .. } | S::EndingOrphan(_) | S::RecordingLost(_), I::Refused { .. })
-            | (S::Unproven(..) | S::BackingOff { .. } | S::Asking { .. } | S::Held(_), I::Refused { .. })
+            | (
+                S::Unproven(..) | S::Queued { .. } | S::BackingOff { .. } | S::Asking { .. } | S::Held(_),
+                I::Refused { .. },
+            )
             | (S::Stuck(_) | S::Ended(_), I::Refused { .. }) => out.refuse(),
             // What cannot be: nothing of it was ordered, or it contradicts what was told.
             (S::Pending, I::Started { .. } | I::Refused { .. } | I::Heard { .. } | I::SupervisorGone { .. })
@@ -451,6 +507,7 @@ impl Job {
     fn shown_pause(&self) -> Option<Pause> {
         match self.state {
             State::Pending
+            | State::Queued { .. }
             | State::Launching { .. }
             | State::Running(_)
             | State::Draining { .. }
@@ -465,7 +522,7 @@ impl Job {
     /// Gives out what changed, and then what is to be done: the record stands before the act.
     fn record(&mut self, now: Moment, commands: Vec<Action>, out: &mut Outbox) {
         let (subject, attempt) = (self.subject, self.state.attempt());
-        let facts = self.state.facts(now);
+        let facts = self.facts(now);
         let is_judged = self.pause.is_none() || matches!(facts.existence, Existence::Ended(_));
         if is_judged || attempt != self.shown.attempt {
             self.shown.attempt = attempt;

@@ -8,26 +8,42 @@ extern crate alloc;
 
 mod action;
 mod backoff;
+mod blackout;
+mod budget;
 mod deadlines;
 mod event;
+mod history;
 mod job;
+mod limit;
 mod model;
 mod moment;
+mod novelty;
+mod pacing;
 mod policy;
+mod queue;
 mod reason;
+mod slots;
 mod state;
 mod transitions;
 mod verdict;
 mod view;
 
 pub use action::Action;
-pub use event::{Ending, Event, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded};
+pub use blackout::{BlackoutCause, BlackoutChange, BlackoutSettings};
+pub use budget::{Budget, Counter, Spent};
+pub use event::{
+    Ending, Event, Excuse, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded,
+};
+pub use history::History;
+pub use limit::Limit;
 pub use model::{
     Attempt, AttemptNumber, BeatSource, Class, Epoch, Fingerprint, JobSettings, Lease, Orphans, Phase, ProcessId,
     ResumeOn, ResumePolicy, SubjectId, Verdict, Want,
 };
 pub use moment::Moment;
+pub use pacing::Pacing;
 pub use policy::Policy;
 pub use reason::{Reason, StopReason};
+pub use slots::{SLOTS_MAX, SlotId, SlotSet};
 pub use verdict::{Existence, Facts, Judgement, judge, next_change};
 pub use view::{NextStep, SubjectView};

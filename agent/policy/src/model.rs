@@ -4,6 +4,8 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
+use crate::{Budget, Limit, SlotSet};
+
 /// Names a subject densely; the driver owns the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubjectId(pub u32);
@@ -74,6 +76,8 @@ pub enum Verdict {
 pub enum Phase {
     /// asked for, no attempt yet
     Pending,
+    /// may start, and waits until it is its turn
+    Queued,
     /// an attempt is being started
     Launching,
     /// an attempt runs
@@ -115,10 +119,16 @@ pub struct Lease {
     pub ttl: Duration,
     /// time for the first one
     pub start_within: Duration,
-    /// time without new progress after which it is hung; `None` is no limit
-    pub hung_after: Option<Duration>,
-    /// longest time of one attempt; `None` is no limit
-    pub run_for: Option<Duration>,
+    /// time without new progress after which it is hung
+    pub hung_after: Limit<Duration>,
+    /// beats in a row that say nothing new of its progress after which it is hung: it moves in a circle
+    pub looping_after: Limit<u32>,
+    /// longest time of one attempt
+    pub run_for: Limit<Duration>,
+    /// longest time until its first byte of output
+    pub first_output_within: Limit<Duration>,
+    /// no excuse for silence lasts longer, renewals counted; zero lets none count
+    pub excuse_max: Duration,
 }
 
 /// What makes a job run again.
@@ -130,7 +140,7 @@ pub struct ResumeOn {
     pub failed: bool,
     /// alive, and its lease ran out: it is ended first
     pub stale: bool,
-    /// alive, and without new progress: it is ended first
+    /// alive, and without new progress: it is ended first, unless it is busy and `spare_busy` holds
     pub hung: bool,
     /// a limit of its own
     pub limit: bool,
@@ -145,6 +155,14 @@ pub struct ResumePolicy {
     pub max_attempts: NonZeroU32,
     /// lost attempts after which the job is stuck
     pub max_pickups: u32,
+    /// attempts in a row without a new best checkpoint after which it is stuck
+    pub max_attempts_without_progress: Limit<u32>,
+    /// time of all attempts together, since the last resume by hand
+    pub wall_time_max: Limit<Duration>,
+    /// what all attempts may use up together
+    pub budget: Budget,
+    /// a hung attempt whose output, CPU time or I/O still grows is told of and not ended, whatever `on` says
+    pub spare_busy: bool,
     /// delay before the second attempt; doubled for each after it until a new best checkpoint
     pub backoff_first: Duration,
     /// no delay is longer
@@ -172,6 +190,8 @@ pub struct JobSettings {
     pub orphans: Orphans,
     /// between SIGTERM and SIGKILL
     pub grace: Duration,
+    /// the named limits of how many run at once that it counts against
+    pub slots: SlotSet,
     /// seeds the jitter of its backoff
     pub seed: u64,
 }
@@ -227,6 +247,7 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Pending => "pending",
+            Self::Queued => "queued",
             Self::Launching => "launching",
             Self::Running => "running",
             Self::Draining => "draining",

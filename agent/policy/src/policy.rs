@@ -1,16 +1,21 @@
 //! All subjects together: events in, actions out.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
+use crate::blackout::Blackout;
 use crate::deadlines::Deadlines;
 use crate::job::{Input, Job, Outbox};
-use crate::{Action, Event, Moment, SubjectId, SubjectView};
+use crate::{Action, Event, Moment, NextStep, SubjectId, SubjectView};
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
 #[derive(Debug)]
 pub struct Policy {
     jobs: BTreeMap<SubjectId, Entry>,
     deadlines: Deadlines,
+    blackout: Blackout,
+    /// jobs with an attempt under a live supervisor
+    watched: u32,
     /// Bounded by its caller, who takes everything out after each call: one event gives out a handful.
     actions: VecDeque<Action>,
     outbox: Outbox,
@@ -22,6 +27,7 @@ pub struct Policy {
 struct Entry {
     job: Job,
     deadline: Option<Moment>,
+    is_watched: bool,
 }
 
 impl Default for Policy {
@@ -37,6 +43,8 @@ impl Policy {
         Self {
             jobs: BTreeMap::new(),
             deadlines: Deadlines::default(),
+            blackout: Blackout::default(),
+            watched: 0,
             actions: VecDeque::new(),
             outbox: Outbox::default(),
             now: Moment::ORIGIN,
@@ -46,11 +54,16 @@ impl Policy {
     /// Takes in one event. Telling it twice does no harm; what is over is refused and counted.
     pub fn handle_event(&mut self, event: Event, now: Moment) {
         self.now = self.now.max(now);
+        // Whose turn it is already goes before whoever comes by this event.
+        self.admit(now);
         match event {
             Event::JobAdded { subject, settings, found } => self.add(subject, settings, found, now),
             Event::JobRemoved { subject } => {
                 if let Some(entry) = self.jobs.remove(&subject) {
                     self.deadlines.set(subject, entry.deadline, None);
+                    self.watched -= u32::from(entry.is_watched);
+                    self.outbox.queue.leave(subject);
+                    self.outbox.queue.slots.release(subject);
                 }
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
@@ -74,25 +87,46 @@ impl Policy {
                 self.tell(subject, Input::Answered { attempt, proposal }, now);
             }
             Event::LookFailed { subject, attempt } => self.tell(subject, Input::LookFailed { attempt }, now),
-            Event::GapFound { length } => self.actions.push_back(Action::RecordGap { length }),
+            Event::GapFound { length } => {
+                self.blackout.handle_gap(length, now);
+                self.actions.push_back(Action::RecordGap { length });
+            }
+            Event::StoreFailed => self.blackout.handle_store(true, now),
+            Event::StoreRecovered => self.blackout.handle_store(false, now),
+            Event::Configured { pacing, blackout } => {
+                self.outbox.queue.pace.set(pacing);
+                self.blackout.set(blackout);
+            }
+            Event::SlotConfigured { slot, running_max } => self.outbox.queue.slots.set(slot, running_max),
         }
+        self.record_blackout();
+        self.admit(now);
     }
 
     /// Does what is due. Early or repeated calls do nothing.
     pub fn handle_timeout(&mut self, now: Moment) {
         self.now = self.now.max(now);
+        self.blackout.handle_timeout(now);
+        let mut due = Vec::new();
         while let Some(subject) = self.deadlines.take_due(now) {
             if let Some(entry) = self.jobs.get_mut(&subject) {
                 entry.deadline = None;
             }
+            due.push(subject);
+        }
+        self.doubt(&due, now);
+        for subject in due {
             self.with(subject, now, |job, out| job.time_out(now, out));
         }
+        self.record_blackout();
+        self.admit(now);
     }
 
     /// Answers when to call [`handle_timeout`](Self::handle_timeout) next; `None` if nothing happens by itself.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        self.deadlines.first()
+        let others = [self.deadlines.first(), self.outbox.queue.poll_timeout(self.now), self.blackout.poll_timeout()];
+        others.into_iter().flatten().min()
     }
 
     /// Takes out the next action. They are to be carried out in this order.
@@ -103,12 +137,12 @@ impl Policy {
     /// Answers all that is known of one subject, as of the latest moment that was told.
     #[must_use]
     pub fn subject(&self, subject: SubjectId) -> Option<SubjectView> {
-        self.jobs.get(&subject).map(|entry| entry.job.view(self.now))
+        self.jobs.get(&subject).map(|entry| self.view(entry))
     }
 
     /// Answers all that is known of every subject, in the order of their ids.
     pub fn subjects(&self) -> impl Iterator<Item = SubjectView> + '_ {
-        self.jobs.values().map(|entry| entry.job.view(self.now))
+        self.jobs.values().map(|entry| self.view(entry))
     }
 
     /// How many events were refused because they came late, twice or with an old epoch. It grows in ordinary life.
@@ -127,8 +161,9 @@ impl Policy {
         if self.jobs.contains_key(&subject) {
             return self.with(subject, now, |job, out| job.find_again(settings, found, now, out));
         }
-        let job = Job::found(subject, settings, found, now, &mut self.outbox);
-        self.jobs.insert(subject, Entry { job, deadline: None });
+        let baseline = self.blackout.baseline(now);
+        let job = Job::found(subject, settings, found, baseline, now, &mut self.outbox);
+        self.jobs.insert(subject, Entry { job, deadline: None, is_watched: false });
         self.with(subject, now, |_, _| {});
     }
 
@@ -136,14 +171,54 @@ impl Policy {
         self.with(subject, now, |job, out| job.handle(input, now, out));
     }
 
-    /// Lets a job act, takes out what it gave and moves its deadline. An event about a subject that is not known (any
-    /// more) is refused.
+    /// Lets a job act, takes out what it gave, moves its deadline, and keeps the queue in line with its state. An event
+    /// about a subject that is not known (any more) is refused.
     fn with(&mut self, subject: SubjectId, now: Moment, act: impl FnOnce(&mut Job, &mut Outbox)) {
         let Some(entry) = self.jobs.get_mut(&subject) else { return self.outbox.refuse() };
+        entry.job.baseline = self.blackout.baseline(now);
         act(&mut entry.job, &mut self.outbox);
         self.actions.extend(self.outbox.actions.drain(..));
         let next = entry.job.next(now).map(|(_, moment)| moment);
         self.deadlines.set(subject, entry.deadline, next);
         entry.deadline = next;
+        let is_watched = entry.job.state.running().is_some();
+        self.watched = self.watched + u32::from(is_watched) - u32::from(entry.is_watched);
+        entry.is_watched = is_watched;
+        if !entry.job.waits_in_line() {
+            self.outbox.queue.leave(subject);
+        }
+        if entry.job.state.may_live() {
+            self.outbox.queue.slots.hold(subject, entry.job.settings.slots);
+        } else {
+            self.outbox.queue.slots.release(subject);
+        }
+    }
+
+    /// Lets those start whose turn it is.
+    fn admit(&mut self, now: Moment) {
+        while let Some(subject) = self.outbox.queue.first_free(now) {
+            self.tell(subject, Input::TimedOut, now);
+        }
+    }
+
+    /// Doubts the agent itself before it is believed that so many fell silent in this sweep.
+    fn doubt(&mut self, due: &[SubjectId], now: Moment) {
+        let turns_stale = |subject| self.jobs.get(subject).and_then(|entry: &Entry| entry.job.turns_stale(now));
+        let fresh = due.iter().filter_map(turns_stale).filter(|heard_at| self.blackout.is_fresh(*heard_at)).count();
+        self.blackout.believes(u32::try_from(fresh).unwrap_or(u32::MAX), self.watched, now);
+    }
+
+    fn record_blackout(&mut self) {
+        if let Some(change) = self.blackout.poll_change() {
+            self.actions.push_back(Action::RecordBlackout { change });
+        }
+    }
+
+    fn view(&self, entry: &Entry) -> SubjectView {
+        let mut job = entry.job;
+        job.baseline = self.blackout.baseline(self.now);
+        let view = job.view(self.now);
+        let Some((place, turn)) = self.outbox.queue.place(view.subject, self.now) else { return view };
+        SubjectView { place: Some(place), next: turn.map(|turn| (NextStep::Launch, turn)).or(view.next), ..view }
     }
 }

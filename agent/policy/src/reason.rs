@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::{AttemptNumber, Class, Epoch};
+use crate::{AttemptNumber, Class, Counter, Epoch};
 
 /// Why. One variant for each cause, with the facts it came from; `Display` gives one line for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,25 @@ pub enum Reason {
         still: Duration,
         /// standstill that is allowed
         hung_after: Duration,
+        /// since its output, CPU time or I/O last grew; `None` where nobody measures it
+        idle: Option<Duration>,
+    },
+    /// its progress goes round in a circle
+    Looping {
+        /// beats in a row that said nothing new
+        repeated: u32,
+        /// such beats that are allowed
+        looping_after: u32,
+    },
+    /// it announced that it would be silent
+    Excused {
+        /// how much longer that counts
+        left: Duration,
+    },
+    /// it says itself that it waits for a person
+    NeedsPerson {
+        /// since it last said anything
+        silence: Duration,
     },
     /// it says itself that it is broken
     SaysBroken,
@@ -109,6 +128,29 @@ pub enum Reason {
         running: Duration,
         /// longest time of one attempt
         run_for: Duration,
+    },
+    /// its attempts together have had all their time
+    WallTimeSpent {
+        /// time of all attempts since the last resume by hand
+        ran: Duration,
+        /// time they may have
+        wall_time_max: Duration,
+    },
+    /// its first byte of output did not come in time
+    NoOutput {
+        /// since the start
+        waited: Duration,
+        /// time it had
+        first_output_within: Duration,
+    },
+    /// its attempts together have used up what they may
+    BudgetUsedUp {
+        /// what
+        counter: Counter,
+        /// how much they used up
+        spent: u64,
+        /// how much they may
+        budget: u64,
     },
     /// an attempt with a higher epoch runs
     Fenced {
@@ -156,6 +198,13 @@ pub enum Reason {
         /// attempts it may have
         max_attempts: u32,
     },
+    /// attempt after attempt ended without a new best checkpoint
+    NoProgress {
+        /// such attempts in a row
+        attempts: u32,
+        /// so many are allowed
+        attempts_max: u32,
+    },
     /// it was lost too often
     PickupsSpent {
         /// lost attempts so far, since the last resume by hand
@@ -179,6 +228,10 @@ pub enum Reason {
         /// how many
         count: u32,
     },
+    /// as many run already as a slot of it allows
+    SlotAwaited,
+    /// many are resumed, and they are started one after another
+    PaceAwaited,
     /// somebody else holds its lock
     LaunchLocked {
         /// launches refused in a row
@@ -227,8 +280,11 @@ impl Reason {
             Self::LeaseRanOut { .. } | Self::FailingAndSilent { .. } | Self::NoFirstBeat { .. } => {
                 Some(StopReason::Stale)
             }
-            Self::ProgressStill { .. } | Self::SaysBroken => Some(StopReason::Hung),
-            Self::RanTooLong { .. } => Some(StopReason::Limit),
+            Self::ProgressStill { .. } | Self::Looping { .. } | Self::SaysBroken => Some(StopReason::Hung),
+            Self::RanTooLong { .. }
+            | Self::WallTimeSpent { .. }
+            | Self::NoOutput { .. }
+            | Self::BudgetUsedUp { .. } => Some(StopReason::Limit),
             Self::Fenced { .. } => Some(StopReason::Superseded),
             Self::NotStarted
             | Self::LaunchBegun { .. }
@@ -238,6 +294,8 @@ impl Reason {
             | Self::BeatsCome { .. }
             | Self::BeatOverdue { .. }
             | Self::SaysFailing { .. }
+            | Self::Excused { .. }
+            | Self::NeedsPerson { .. }
             | Self::SupervisorGone
             | Self::ProvenGone
             | Self::CannotTell
@@ -255,11 +313,14 @@ impl Reason {
             | Self::StrategyFailed
             | Self::NotResumed { .. }
             | Self::AttemptsSpent { .. }
+            | Self::NoProgress { .. }
             | Self::PickupsSpent { .. }
             | Self::IdenticalDeaths { .. }
             | Self::OrphanHeld
             | Self::OrphanWhilePaused
             | Self::Survivors { .. }
+            | Self::SlotAwaited
+            | Self::PaceAwaited
             | Self::LaunchLocked { .. }
             | Self::LaunchSuperseded
             | Self::LaunchNotWanted
@@ -296,9 +357,15 @@ impl fmt::Display for Reason {
             Self::LeaseRanOut { silence, ttl } => {
                 write!(f, "silence {} reached the ttl of {}", Span(silence), Span(ttl))
             }
-            Self::ProgressStill { still, hung_after } => {
-                write!(f, "no new progress for {}, and {} is allowed", Span(still), Span(hung_after))
+            Self::ProgressStill { still, hung_after, idle } => {
+                write!(f, "no new progress for {}, and {} is allowed", Span(still), Span(hung_after))?;
+                write!(f, "{}", Activity { idle, hung_after })
             }
+            Self::Looping { repeated, looping_after } => {
+                write!(f, "{repeated} beats in a row said nothing new of its progress, and {looping_after} are allowed")
+            }
+            Self::Excused { left } => write!(f, "it announced that it is silent, and has {} left", Span(left)),
+            Self::NeedsPerson { silence } => write!(f, "it said {} ago that it waits for a person", Span(silence)),
             Self::SaysBroken => f.write_str("it says itself that it is broken"),
             Self::SaysFailing { silence } => write!(f, "it said {} ago that it fails", Span(silence)),
             Self::FailingAndSilent { silence, ttl } => {
@@ -307,19 +374,20 @@ impl fmt::Display for Reason {
             Self::SupervisorGone => f.write_str("its supervisor is gone, and its processes live"),
             Self::ProvenGone => f.write_str("its supervisor and all its processes are gone, and it left no ending"),
             Self::CannotTell => f.write_str("a look at its processes failed, so nothing is known and nothing is done"),
-            Self::AttemptEnded { class } => match class {
-                Class::Completed => f.write_str("it completed"),
-                Class::Failed => f.write_str("it failed by its own fault"),
-                Class::Lost => f.write_str("it was lost: killed from outside, or its supervisor or host went away"),
-                Class::Stopped => f.write_str("it was stopped by order"),
-                Class::Limit => f.write_str("it reached a limit of its own"),
-            },
+            Self::AttemptEnded { class } => f.write_str(ending_words(class)),
             Self::AttemptRuns { number } => write!(f, "attempt {} runs", number.0),
             Self::StopSeen => f.write_str("its supervisor says that a stop has begun"),
             Self::Commanded => f.write_str("somebody ordered its stop"),
             Self::RanTooLong { running, run_for } => {
                 write!(f, "it ran for {}, and one attempt has {}", Span(running), Span(run_for))
             }
+            Self::WallTimeSpent { ran, wall_time_max } => {
+                write!(f, "all its attempts ran for {}, and together they have {}", Span(ran), Span(wall_time_max))
+            }
+            Self::NoOutput { waited, first_output_within } => {
+                write!(f, "no output after {}, and the first has {}", Span(waited), Span(first_output_within))
+            }
+            Self::BudgetUsedUp { counter, spent, budget } => write!(f, "it used up {spent} of {budget} {counter}"),
             Self::Fenced { by } => write!(f, "its epoch was fenced off by epoch {}", by.0),
             Self::StartedElsewhere => f.write_str("somebody else is starting it"),
             Self::FirstAttempt => f.write_str("it is launched for the first time"),
@@ -334,15 +402,15 @@ impl fmt::Display for Reason {
             Self::AttemptsSpent { attempts, max_attempts } => {
                 write!(f, "it had {attempts} of {max_attempts} attempts")
             }
+            Self::NoProgress { attempts, attempts_max } => {
+                write!(f, "{attempts} attempts in a row made no new checkpoint, and {attempts_max} are allowed")
+            }
             Self::PickupsSpent { pickups, max_pickups } => {
                 write!(f, "it was lost {pickups} times, and is given up at {max_pickups}")
             }
             Self::IdenticalDeaths { deaths, ran_for } => {
-                write!(
-                    f,
-                    "identical quick deaths: {deaths} in a row without progress, the last after {}",
-                    Span(ran_for)
-                )
+                let last = Span(ran_for);
+                write!(f, "identical quick deaths: {deaths} in a row without progress, the last after {last}")
             }
             Self::OrphanHeld => f.write_str("its supervisor is gone, it lives, and its policy leaves that to a person"),
             Self::OrphanWhilePaused => {
@@ -350,6 +418,8 @@ impl fmt::Display for Reason {
             }
             Self::Survivors { count: 1 } => f.write_str("1 process of it could not be ended"),
             Self::Survivors { count } => write!(f, "{count} processes of it could not be ended"),
+            Self::SlotAwaited => f.write_str("as many run already as its slots allow"),
+            Self::PaceAwaited => f.write_str("many are resumed, and they are started one after another"),
             Self::LaunchLocked { refusals } => {
                 write!(f, "somebody else holds its lock, and its launch was refused {}", Times(refusals))
             }
@@ -361,6 +431,34 @@ impl fmt::Display for Reason {
             Self::LaunchUnreadable => f.write_str("its files cannot be read"),
             Self::Paused { length: Some(length) } => write!(f, "it is not judged for {}", Span(length)),
             Self::Paused { length: None } => f.write_str("it is not judged until it is unpaused"),
+        }
+    }
+}
+
+fn ending_words(class: Class) -> &'static str {
+    match class {
+        Class::Completed => "it completed",
+        Class::Failed => "it failed by its own fault",
+        Class::Lost => "it was lost: killed from outside, or its supervisor or host went away",
+        Class::Stopped => "it was stopped by order",
+        Class::Limit => "it reached a limit of its own",
+    }
+}
+
+/// What it does while its progress stands still, as far as somebody measures it.
+struct Activity {
+    idle: Option<Duration>,
+    hung_after: Duration,
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.idle {
+            None => Ok(()),
+            Some(idle) if idle < self.hung_after => {
+                write!(f, "; it is busy: output, CPU time or I/O grew {} ago", Span(idle))
+            }
+            Some(idle) => write!(f, "; nor has it done anything for {}", Span(idle)),
         }
     }
 }
@@ -435,7 +533,10 @@ mod tests {
         assert_eq!(Reason::LeaseRanOut { silence: zero, ttl: zero }.stop_reason(), Some(StopReason::Stale));
         assert_eq!(Reason::NoFirstBeat { waited: zero, start_within: zero }.stop_reason(), Some(StopReason::Stale));
         assert_eq!(Reason::FailingAndSilent { silence: zero, ttl: zero }.stop_reason(), Some(StopReason::Stale));
-        assert_eq!(Reason::ProgressStill { still: zero, hung_after: zero }.stop_reason(), Some(StopReason::Hung));
+        assert_eq!(
+            Reason::ProgressStill { still: zero, hung_after: zero, idle: None }.stop_reason(),
+            Some(StopReason::Hung)
+        );
         assert_eq!(Reason::SaysBroken.stop_reason(), Some(StopReason::Hung));
         assert_eq!(Reason::RanTooLong { running: zero, run_for: zero }.stop_reason(), Some(StopReason::Limit));
         assert_eq!(Reason::Fenced { by: Epoch(2) }.stop_reason(), Some(StopReason::Superseded));

@@ -1,12 +1,15 @@
 //! The states of a job. Each holds what is true in it and nothing else, so that wrong combinations cannot be written.
 
-use crate::{Attempt, Class, Existence, Facts, Heard, Moment, Phase, ProcessId, Reason, StopReason};
+use crate::novelty::Novelty;
+use crate::{Attempt, Class, Existence, Facts, Heard, Lease, Moment, Phase, ProcessId, Reason, Spent, StopReason};
 
 /// Where a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// No attempt yet, and none is ordered.
     Pending,
+    /// Its next attempt may start, and waits until it is its turn.
+    Queued { past: Past, because: Reason },
     /// An attempt is being started.
     Launching { attempt: Attempt, starter: Starter, since: Moment },
     /// An attempt runs under its supervisor.
@@ -51,6 +54,9 @@ pub(crate) struct Running {
     pub(crate) unpaused_at: Option<Moment>,
     /// the last look at it failed
     pub(crate) is_unknown: bool,
+    pub(crate) novelty: Novelty,
+    /// the most it ever told to have used up
+    pub(crate) spent: Spent,
 }
 
 /// An attempt whose supervisor is gone, and the order under which it was.
@@ -102,7 +108,16 @@ impl Past {
 impl Running {
     /// An attempt of which nothing but its start is known.
     pub(crate) fn fresh(attempt: Attempt, supervisor: ProcessId, now: Moment) -> Self {
-        Self { attempt, supervisor, heard: Heard::default(), heard_at: now, unpaused_at: None, is_unknown: false }
+        Self {
+            attempt,
+            supervisor,
+            heard: Heard::default(),
+            heard_at: now,
+            unpaused_at: None,
+            is_unknown: false,
+            novelty: Novelty::default(),
+            spent: Spent::default(),
+        }
     }
 
     /// Takes in what its supervisor told and answers whether it was news.
@@ -118,22 +133,25 @@ impl Running {
         if heard != self.heard {
             self.heard_at = now;
         }
+        self.novelty.hear(heard.sequence, heard.progress);
+        self.spent = self.spent.highest(heard.spent);
         self.heard = heard;
         self.is_unknown = false;
         true
     }
 
-    fn facts(&self, now: Moment) -> Facts {
+    /// When its last beat came, or when it started where there was none.
+    pub(crate) fn last_heard_at(&self) -> Moment {
+        self.heard_at.before(self.heard.silence)
+    }
+
+    fn facts(&self, lease: &Lease, now: Moment) -> Facts {
         if self.is_unknown {
             return Facts::bare(Existence::Unknown);
         }
-        let Heard { sequence, silence, still, running, failing, broken, .. } = self.heard;
-        let measured = Facts { existence: Existence::Present, sequence, silence, still, running, failing, broken };
-        let facts = measured.later(now.since(self.heard_at));
-        match self.unpaused_at.map(|moment| now.since(moment)) {
-            Some(listened) => Facts { silence: facts.silence.min(listened), still: facts.still.min(listened), ..facts },
-            None => facts,
-        }
+        let facts = Facts::told(&self.heard, lease).later(now.since(self.heard_at));
+        let facts = Facts { repeated: self.novelty.repeated(), ..facts };
+        self.unpaused_at.map_or(facts, |moment| facts.listened_for(now.since(moment)))
     }
 }
 
@@ -145,7 +163,8 @@ impl State {
             Self::Launching { attempt, .. } => attempt,
             Self::Running(running) | Self::Draining { running, .. } => running.attempt,
             Self::EndingOrphan(lost) | Self::RecordingLost(lost) | Self::Unproven(lost, _) => lost.attempt,
-            Self::BackingOff { past, .. }
+            Self::Queued { past, .. }
+            | Self::BackingOff { past, .. }
             | Self::Asking { past, .. }
             | Self::Held(past)
             | Self::Stuck(past)
@@ -158,6 +177,7 @@ impl State {
         match self {
             Self::Running(running) | Self::Draining { running, .. } => Some(running),
             Self::Pending
+            | Self::Queued { .. }
             | Self::Launching { .. }
             | Self::EndingOrphan(_)
             | Self::RecordingLost(_)
@@ -174,6 +194,7 @@ impl State {
     pub(crate) fn phase(&self) -> Phase {
         match self {
             Self::Pending => Phase::Pending,
+            Self::Queued { .. } => Phase::Queued,
             Self::Launching { .. } => Phase::Launching,
             Self::Running(_) => Phase::Running,
             Self::Draining { .. } | Self::EndingOrphan(_) | Self::RecordingLost(_) => Phase::Draining,
@@ -184,18 +205,37 @@ impl State {
         }
     }
 
+    /// Whether something of its latest attempt may live, or is being started.
+    pub(crate) fn may_live(&self) -> bool {
+        match self {
+            Self::Launching { .. }
+            | Self::Running(_)
+            | Self::Draining { .. }
+            | Self::EndingOrphan(_)
+            | Self::RecordingLost(_)
+            | Self::Unproven(..) => true,
+            Self::Pending
+            | Self::Queued { .. }
+            | Self::BackingOff { .. }
+            | Self::Asking { .. }
+            | Self::Held(_)
+            | Self::Stuck(_)
+            | Self::Ended(_) => false,
+        }
+    }
+
     /// What is known of the latest attempt.
-    pub(crate) fn facts(&self, now: Moment) -> Facts {
+    pub(crate) fn facts(&self, lease: &Lease, now: Moment) -> Facts {
         match self {
             Self::Pending => Facts::bare(Existence::NotStarted),
             Self::Launching { since, .. } => Facts::bare(Existence::Launching).later(now.since(*since)),
-            Self::Running(running) | Self::Draining { running, .. } => running.facts(now),
+            Self::Running(running) | Self::Draining { running, .. } => running.facts(lease, now),
             Self::EndingOrphan(_) | Self::Unproven(_, Doubt::Orphan | Doubt::Survivors) => {
                 Facts::bare(Existence::Orphaned)
             }
             Self::RecordingLost(_) => Facts::bare(Existence::Gone),
             Self::Unproven(_, Doubt::Unknown) => Facts::bare(Existence::Unknown),
-            Self::BackingOff { past, .. } | Self::Asking { past, .. } => {
+            Self::Queued { past, .. } | Self::BackingOff { past, .. } | Self::Asking { past, .. } => {
                 Facts::bare(past.existence(Existence::NotStarted))
             }
             // A job that could never be launched has failed, and one that was never to be launched is stopped.

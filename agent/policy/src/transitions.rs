@@ -4,12 +4,13 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::backoff::relaunch_delay;
-use crate::job::{Before, Goal, Job, Outbox};
+use crate::budget::UsedUp;
+use crate::job::{Goal, Job, Outbox};
 use crate::state::{Doubt, Lost, Past, Running, Starter, State, Then};
 use crate::verdict::end_because;
 use crate::{
     Action, Attempt, AttemptNumber, Class, Ending, Epoch, Heard, LaunchFailure, Life, Moment, Orphans, ProcessId,
-    Proposal, Reason, StopReason,
+    Proposal, Reason, Spent, StopReason,
 };
 
 /// Launches refused in a row after which the job is held: with the delays between them about five minutes, longer than
@@ -26,9 +27,14 @@ impl Job {
         self.because = because;
     }
 
-    /// Orders the next attempt, with an epoch that nobody had.
-    pub(crate) fn launch(&mut self, past: Past, because: Reason, now: Moment, commands: &mut Vec<Action>) {
+    /// Lets the next attempt start as soon as it is its turn.
+    pub(crate) fn launch(&mut self, past: Past, because: Reason) {
         debug_assert!(self.goal != Goal::Stop, "a stop outranks every launch");
+        self.turn(State::Queued { past, because }, because);
+    }
+
+    /// Orders the next attempt, with an epoch that nobody had.
+    pub(crate) fn start(&mut self, past: Past, because: Reason, now: Moment, commands: &mut Vec<Action>) {
         self.goal = Goal::Run;
         let number = AttemptNumber(past.attempt.number.max(self.ended_number).0.saturating_add(1));
         self.epoch = Epoch(self.epoch.0.saturating_add(1));
@@ -62,6 +68,7 @@ impl Job {
     pub(crate) fn wait_for(&mut self, attempt: Attempt, now: Moment) {
         match self.state {
             State::Pending
+            | State::Queued { .. }
             | State::BackingOff { .. }
             | State::Asking { .. }
             | State::Held(_)
@@ -74,6 +81,7 @@ impl Job {
                 self.turn(State::Launching { attempt, starter, since: now }, Reason::StartedElsewhere);
             }
             State::Pending
+            | State::Queued { .. }
             | State::Launching { .. }
             | State::Running(_)
             | State::Draining { .. }
@@ -104,6 +112,7 @@ impl Job {
                 out.unexpected();
             }
             State::Pending
+            | State::Queued { .. }
             | State::Launching { .. }
             | State::RecordingLost(_)
             | State::BackingOff { .. }
@@ -121,10 +130,29 @@ impl Job {
             return out.refuse();
         }
         self.history.saw(heard.checkpoint);
-        if let State::Running(running) = self.state
-            && heard.stopping
-        {
-            self.turn(State::Draining { running, order: None }, Reason::StopSeen);
+        match self.state {
+            State::Running(running) if heard.stopping => {
+                self.turn(State::Draining { running, order: None }, Reason::StopSeen);
+            }
+            // It beat before the order reached its supervisor, which then does not carry it out.
+            State::Draining { running, order: Some(StopReason::Stale) }
+                if !heard.stopping && self.goal != Goal::Stop && self.end_because(&running, now).is_none() =>
+            {
+                self.turn(State::Running(running), Reason::AttemptRuns { number: running.attempt.number });
+            }
+            State::Running(_)
+            | State::Draining { .. }
+            | State::Pending
+            | State::Queued { .. }
+            | State::Launching { .. }
+            | State::EndingOrphan(_)
+            | State::RecordingLost(_)
+            | State::BackingOff { .. }
+            | State::Asking { .. }
+            | State::Held(_)
+            | State::Unproven(..)
+            | State::Stuck(_)
+            | State::Ended(_) => {}
         }
     }
 
@@ -210,22 +238,23 @@ impl Job {
         if ending.class == Class::Lost {
             self.pickups = self.pickups.saturating_add(1);
         }
-        self.settle_ending(attempt, ending, order, now, commands);
+        let ending = Ending { order: ending.order.or(order), ..ending };
+        self.settle_ending(attempt, ending, Duration::ZERO, now, commands);
     }
 
-    /// Decides what follows an ending that is counted already.
+    /// Decides what follows an ending of `ago` that is counted already.
     pub(crate) fn settle_ending(
         &mut self,
         attempt: Attempt,
         ending: Ending,
-        order: Option<StopReason>,
+        ago: Duration,
         now: Moment,
         commands: &mut Vec<Action>,
     ) {
         self.epoch = self.epoch.max(attempt.epoch);
         self.ended_number = self.ended_number.max(attempt.number);
         self.refusals = 0;
-        self.history.ended(&ending);
+        self.history.attempt_ended(&ending);
         let past = Past { attempt, class: Some(ending.class) };
         match self.goal {
             Goal::Stop if ending.class == Class::Completed => {
@@ -233,16 +262,22 @@ impl Job {
             }
             Goal::Stop => self.turn(State::Ended(past), Reason::Commanded),
             Goal::Resume => self.resume_by_hand(past, now, commands),
-            Goal::Run => self.resume_by_policy(past, &ending, order, now, commands),
+            Goal::Run => self.resume_by_policy(past, &ending, ago, now, commands),
         }
     }
 
-    /// Asks for another attempt because somebody wants it: a new series, whose limits begin anew.
+    /// Asks for another attempt because somebody wants it: a new series, whose limits begin anew. What is used up stays
+    /// used up: another attempt would be ended at its first beat.
     pub(crate) fn resume_by_hand(&mut self, past: Past, now: Moment, commands: &mut Vec<Action>) {
         self.goal = Goal::Run;
-        self.before = Before { attempts: past.attempt.number.0, pickups: self.pickups };
+        if let State::Queued { because: Reason::ResumedByHand | Reason::FirstAttempt, .. } = self.state {
+            return;
+        }
         self.refusals = 0;
-        self.history.start_over();
+        self.history.resumed_by_hand();
+        if let Some(because) = self.budget_used_up(Spent::default()) {
+            return self.turn(State::Stuck(past), because);
+        }
         let then = Then::Ask { by_hand: true };
         self.turn(State::BackingOff { past, until: now, then }, Reason::ResumedByHand);
         self.go_on(now, commands);
@@ -252,12 +287,12 @@ impl Job {
         &mut self,
         past: Past,
         ending: &Ending,
-        order: Option<StopReason>,
+        ago: Duration,
         now: Moment,
         commands: &mut Vec<Action>,
     ) {
         let class = ending.class;
-        match (self.resumes(class, order), self.limit(past, ending)) {
+        match (self.resumes(class, ending.order), self.limit(ending)) {
             (false, _) => match class {
                 Class::Completed | Class::Stopped => self.turn(State::Ended(past), Reason::AttemptEnded { class }),
                 Class::Failed | Class::Lost | Class::Limit => {
@@ -268,10 +303,8 @@ impl Job {
             (true, None) => {
                 let delay = self.history.delay(&self.settings.resume, self.settings.seed);
                 let then = Then::Ask { by_hand: false };
-                self.turn(
-                    State::BackingOff { past, until: now.after(delay), then },
-                    Reason::BackoffBegun { after: class, delay },
-                );
+                let until = now.after(delay.saturating_sub(ago));
+                self.turn(State::BackingOff { past, until, then }, Reason::BackoffBegun { after: class, delay });
                 self.go_on(now, commands);
             }
         }
@@ -291,29 +324,43 @@ impl Job {
     }
 
     /// Answers which limit is reached, if one is.
-    fn limit(&self, past: Past, ending: &Ending) -> Option<Reason> {
+    fn limit(&self, ending: &Ending) -> Option<Reason> {
         let policy = self.settings.resume;
-        let attempts = past.attempt.number.0.saturating_sub(self.before.attempts);
-        let pickups = self.pickups.saturating_sub(self.before.pickups);
+        let (attempts, pickups, ran) = (self.history.attempts(), self.history.pickups(), self.history.ran());
+        let without_progress = self.history.without_progress();
         if attempts >= policy.max_attempts.get() {
             Some(Reason::AttemptsSpent { attempts, max_attempts: policy.max_attempts.get() })
         } else if ending.class == Class::Lost && pickups >= policy.max_pickups {
             Some(Reason::PickupsSpent { pickups, max_pickups: policy.max_pickups })
+        } else if let Some(attempts_max) = policy.max_attempts_without_progress.reached(without_progress) {
+            Some(Reason::NoProgress { attempts: without_progress, attempts_max })
+        } else if let Some(wall_time_max) = policy.wall_time_max.reached(ran) {
+            Some(Reason::WallTimeSpent { ran, wall_time_max })
+        } else if let Some(used_up) = self.budget_used_up(Spent::default()) {
+            Some(used_up)
         } else {
             let deaths = self.history.identical_deaths()?;
             Some(Reason::IdenticalDeaths { deaths, ran_for: ending.ran_for })
         }
     }
 
+    /// Answers which counter is used up by all attempts that ended and one that spent this.
+    fn budget_used_up(&self, spent: Spent) -> Option<Reason> {
+        let UsedUp { counter, spent, budget } =
+            self.settings.resume.budget.used_up(self.history.spent().plus(spent))?;
+        Some(Reason::BudgetUsedUp { counter, spent, budget })
+    }
+
     /// Goes on after a wait, if it is over.
     pub(crate) fn go_on(&mut self, now: Moment, commands: &mut Vec<Action>) {
         match self.state {
             State::BackingOff { past, until, then } if until <= now && self.pause.is_none() => match then {
-                Then::Ask { by_hand } => self.ask(past, by_hand, now, commands),
-                Then::Launch { because } => self.launch(past, because, now, commands),
+                Then::Ask { by_hand } => self.ask(past, by_hand, commands),
+                Then::Launch { because } => self.launch(past, because),
             },
             State::BackingOff { .. }
             | State::Pending
+            | State::Queued { .. }
             | State::Launching { .. }
             | State::Running(_)
             | State::Draining { .. }
@@ -328,22 +375,15 @@ impl Job {
     }
 
     /// Asks the strategy; before the first ending there is nothing to ask about.
-    fn ask(&mut self, past: Past, by_hand: bool, now: Moment, commands: &mut Vec<Action>) {
-        let Some(after) = past.class else { return self.launch(past, Reason::FirstAttempt, now, commands) };
+    fn ask(&mut self, past: Past, by_hand: bool, commands: &mut Vec<Action>) {
+        let Some(after) = past.class else { return self.launch(past, Reason::FirstAttempt) };
         let because = if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after } };
         self.state = State::Asking { past, by_hand };
         commands.push(Action::AskStrategy { subject: self.subject, attempt: past.attempt, because });
     }
 
     /// Takes in what the strategy proposes.
-    pub(crate) fn take_answer(
-        &mut self,
-        past: Past,
-        by_hand: bool,
-        proposal: Proposal,
-        now: Moment,
-        commands: &mut Vec<Action>,
-    ) {
+    pub(crate) fn take_answer(&mut self, past: Past, by_hand: bool, proposal: Proposal, now: Moment) {
         match (proposal, past.class) {
             (Proposal::Launch, _) if self.pause.is_some() => {
                 let then = Then::Ask { by_hand };
@@ -351,9 +391,9 @@ impl Job {
             }
             (Proposal::Launch, Some(after)) => {
                 let because = if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after } };
-                self.launch(past, because, now, commands);
+                self.launch(past, because);
             }
-            (Proposal::Launch, None) => self.launch(past, Reason::FirstAttempt, now, commands),
+            (Proposal::Launch, None) => self.launch(past, Reason::FirstAttempt),
             (Proposal::Wait(delay), _) => {
                 let delay = delay.max(WAIT_LEAST);
                 let then = Then::Ask { by_hand };
@@ -394,24 +434,57 @@ impl Job {
         }
     }
 
-    /// Ends what runs, if that is wanted or its own policy says so.
-    pub(crate) fn settle(&mut self, now: Moment, commands: &mut Vec<Action>) {
-        let State::Running(running) = self.state else { return };
-        let because = match (self.goal, self.pause) {
-            (Goal::Stop, _) => Some(Reason::Commanded),
-            (Goal::Run | Goal::Resume, Some(_)) => None,
-            (Goal::Run | Goal::Resume, None) => {
-                end_because(&self.settings.lease, self.settings.resume.on, &self.state.facts(now))
+    /// Starts what waits if it is its turn, and ends what runs if that is wanted or its own policy says so.
+    pub(crate) fn settle(&mut self, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
+        match self.state {
+            State::Queued { past, because } if self.pause.is_none() => {
+                match out.queue.enter(self.request(because), now) {
+                    Ok(()) => self.start(past, because, now, commands),
+                    Err(awaits) => self.because = awaits,
+                }
             }
-        };
-        if let Some(because) = because {
-            commands.push(self.end_attempt(&running, because));
-            self.turn(State::Draining { running, order: because.stop_reason() }, because);
+            State::Running(running) => {
+                if let Some(because) = self.end_because(&running, now) {
+                    commands.push(self.end_attempt(&running, because));
+                    self.turn(State::Draining { running, order: because.stop_reason() }, because);
+                }
+            }
+            State::Pending
+            | State::Queued { .. }
+            | State::Launching { .. }
+            | State::Draining { .. }
+            | State::EndingOrphan(_)
+            | State::RecordingLost(_)
+            | State::BackingOff { .. }
+            | State::Asking { .. }
+            | State::Held(_)
+            | State::Unproven(..)
+            | State::Stuck(_)
+            | State::Ended(_) => {}
+        }
+    }
+
+    fn end_because(&self, running: &Running, now: Moment) -> Option<Reason> {
+        match (self.goal, self.pause) {
+            (Goal::Stop, _) => return Some(Reason::Commanded),
+            (Goal::Run | Goal::Resume, Some(_)) => return None,
+            (Goal::Run | Goal::Resume, None) => {}
+        }
+        if let Some(used_up) = self.budget_used_up(running.spent) {
+            return Some(used_up);
+        }
+        let facts = self.facts(now);
+        let because = end_because(&self.lease(), &self.settings.resume, &facts)?;
+        let all = self.history.ran().saturating_add(facts.running);
+        match (because, self.settings.resume.wall_time_max.reached(all)) {
+            (Reason::RanTooLong { .. }, Some(wall_time_max)) => Some(Reason::WallTimeSpent { ran: all, wall_time_max }),
+            (because, _) => Some(because),
         }
     }
 
     fn end_attempt(&self, running: &Running, because: Reason) -> Action {
-        let Running { attempt, supervisor, .. } = *running;
-        Action::EndAttempt { subject: self.subject, attempt, supervisor, grace: self.settings.grace, because }
+        let Running { attempt, supervisor, heard, .. } = *running;
+        let (subject, grace, beats) = (self.subject, self.settings.grace, heard.sequence);
+        Action::EndAttempt { subject, attempt, supervisor, grace, beats, because }
     }
 }

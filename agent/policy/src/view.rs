@@ -33,6 +33,10 @@ pub struct SubjectView {
     pub running: Option<Duration>,
     /// what its supervisor told last of this attempt, and when; `None` unless it runs
     pub heard: Option<(Heard, Moment)>,
+    /// its place among those that wait for the same as it does, counted from 1; `None` unless it is queued
+    pub place: Option<u32>,
+    /// since when its silence counts, where it was silent longer and that does not count: the agent could not hear
+    pub baseline: Option<Moment>,
     /// what happens next by itself, and when
     pub next: Option<(NextStep, Moment)>,
     /// the moment of which all this holds: the latest the policy was told

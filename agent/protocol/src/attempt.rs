@@ -33,6 +33,9 @@ pub enum Request {
         /// SIGKILL at once
         #[serde(default)]
         force: bool,
+        /// for `stale`: not if more own beats than these have come; it is answered with [`Answer::Error`]
+        #[serde(default)]
+        beats: Option<u64>,
         /// how the ending is recorded
         because: StopReason,
         /// who asks, in words

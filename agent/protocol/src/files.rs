@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Limit, Outcome, Progress, Span, SubjectName, WallTime};
+use crate::attempt::StopReason;
+use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
 
 /// A process that cannot be mistaken for another: a pid means something only inside its machine, boot, pid namespace
 /// and time of start.
@@ -72,6 +73,47 @@ pub struct Resume {
     pub max_pickups: u32,
     /// delays between attempts
     pub backoff: Backoff,
+    /// attempts in a row without a new best checkpoint after which the job is stuck
+    #[serde(default)]
+    pub max_attempts_without_progress: CountLimit,
+    /// time of all attempts together, since the last resume by hand
+    #[serde(default)]
+    pub wall_time_max: Limit,
+    /// a hung attempt whose output, CPU time or I/O still grows is told of and not ended
+    #[serde(default = "spares_busy")]
+    pub spare_busy: bool,
+    /// what all attempts may use up together
+    #[serde(default)]
+    pub budget: Budget,
+}
+
+/// Whoever wrote a job before this could be said ended nothing that lives.
+fn spares_busy() -> bool {
+    true
+}
+
+/// What all attempts of a job may use up together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budget {
+    /// turns of a conversation
+    pub turns: CountLimit,
+    /// tokens
+    pub tokens: CountLimit,
+    /// money, in millionths of its unit
+    pub money: CountLimit,
+}
+
+/// What an attempt used up so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// turns of a conversation
+    pub turns: u64,
+    /// tokens
+    pub tokens: u64,
+    /// money, in millionths of its unit
+    pub money: u64,
 }
 
 /// What happens to a live process whose supervisor is gone.
@@ -113,6 +155,18 @@ pub struct JobSettings {
     pub hung_after: Limit,
     /// longest time of one attempt
     pub run_for: Limit,
+    /// beats in a row that say nothing new of its progress after which it is hung
+    #[serde(default)]
+    pub looping_after: CountLimit,
+    /// longest time until the first byte of output
+    #[serde(default)]
+    pub first_output_within: Limit,
+    /// no announced silence lasts longer, renewals counted
+    #[serde(default)]
+    pub excuse_max: Span,
+    /// named limits of how many run at once that it counts against
+    #[serde(default)]
+    pub slots: Vec<String>,
     /// how it is resumed
     pub resume: Resume,
     /// what happens to an orphan
@@ -210,6 +264,9 @@ pub struct Start {
     pub starter: Identity,
     /// why: `first attempt`, `resume: SIGKILL from outside` …
     pub because: String,
+    /// a person asked for it: the limits on attempts begin anew with it
+    #[serde(default)]
+    pub by_hand: bool,
     /// the command of this attempt
     pub command: Vec<String>,
     /// where it runs
@@ -264,8 +321,28 @@ pub struct Status {
     pub running_s: Span,
     /// bytes of output so far
     pub output_bytes: u64,
+    /// time since its output last grew (or the start), as the supervisor listened; `None` where nobody measures it
+    #[serde(default)]
+    pub idle_s: Option<Span>,
+    /// the silence that it announced
+    #[serde(default)]
+    pub excuse: Option<Excuse>,
+    /// what it used up so far
+    #[serde(default)]
+    pub spent: Spent,
     /// a stop has begun
     pub stopping: bool,
+}
+
+/// Silence that the work announced, with `EXTEND_TIMEOUT_USEC=`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Excuse {
+    /// time since it was said, as the supervisor listened; a renewal continues the same excuse
+    pub since_s: Span,
+    /// how long it is to last, from its first word on
+    pub length_s: Span,
+    /// why, in the work's own words
+    pub because: Option<String>,
 }
 
 /// One line of `heartbeats.jsonl`.
@@ -319,6 +396,12 @@ pub struct End {
     pub recorded_by: String,
     /// how the death was proven
     pub proof: String,
+    /// why latido ended it, where it did: the agent that decided it may be gone
+    #[serde(default)]
+    pub stopped_for: Option<StopReason>,
+    /// what it used up
+    #[serde(default)]
+    pub spent: Spent,
 }
 
 /// One line of `ledger.jsonl`, once for each (job, attempt, epoch).

@@ -6,6 +6,7 @@
 
 pub mod attempt;
 pub mod control;
+mod count;
 pub mod disk;
 pub mod files;
 pub mod journal;
@@ -17,6 +18,7 @@ mod progress;
 pub mod status;
 mod time;
 
+pub use count::{CountLimit, CountLimitError};
 pub use name::{NameError, SubjectName};
 pub use outcome::{Class, Outcome, OutcomeKind};
 pub use progress::{Progress, ProgressError};

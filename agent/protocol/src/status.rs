@@ -202,6 +202,12 @@ pub struct SubjectStatus {
     pub outcome: Option<Outcome>,
     /// what comes next, in words, and when
     pub next: Option<Next>,
+    /// its place among those that wait for the same as it does, counted from 1, while it is queued
+    #[serde(default)]
+    pub place: Option<u32>,
+    /// the named limits of how many run at once that it counts against
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<String>,
 }
 
 /// What comes next for a subject.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use latido_protocol::attempt::Beat;
 use latido_protocol::disk::{self, WriteError};
-use latido_protocol::files::{Beats, Heartbeat, JobSettings, Start, Status};
+use latido_protocol::files::{Beats, Excuse, Heartbeat, JobSettings, Spent, Start, Status};
 use latido_protocol::layout::AttemptDir;
 use latido_protocol::notify::{Notification, Watchdog};
 use latido_protocol::{FORMAT_VERSION, Limit, Progress, Span};
@@ -29,6 +29,7 @@ pub(crate) struct Book {
     status: Status,
     beats: Beats,
     hung_after: Limit,
+    first_output_within: Limit,
     history_every: Duration,
     presence_every: Duration,
     /// its own progress has been said, so hints in `STATUS=` count no more
@@ -38,6 +39,10 @@ pub(crate) struct Book {
     started_at: Duration,
     last_beat_at: Duration,
     changed_at: Duration,
+    /// when its output was last seen to grow
+    grew_at: Duration,
+    /// when the excuse was first said that it has or had last
+    excused_at: Duration,
     written_at: Duration,
     history_at: Option<Duration>,
     /// something is new since the last write
@@ -68,6 +73,9 @@ impl Book {
             still_s: Span::default(),
             running_s: Span::default(),
             output_bytes: 0,
+            idle_s: None,
+            excuse: None,
+            spent: Spent::default(),
             stopping: false,
         };
         Self {
@@ -75,6 +83,7 @@ impl Book {
             status,
             beats: settings.beats,
             hung_after: settings.hung_after,
+            first_output_within: settings.first_output_within,
             history_every: settings.history_every.0,
             // Zero would write without a pause.
             presence_every: settings.presence_every.0.max(WRITE_EVERY),
@@ -83,6 +92,8 @@ impl Book {
             started_at: now.listening,
             last_beat_at: now.listening,
             changed_at: now.listening,
+            grew_at: now.listening,
+            excused_at: now.listening,
             written_at: now.monotonic,
             history_at: None,
             dirty: true,
@@ -153,7 +164,23 @@ impl Book {
         if is_beat {
             self.count_beat(now);
         }
+        if let Some(length) = said.extend_timeout {
+            let because = self.status.progress.as_ref().and_then(|progress| progress.step.clone());
+            self.excuse(length, because, now);
+        }
         self.touch();
+    }
+
+    /// Takes in that the work announces silence from here on. While an excuse runs, a further one continues it, so that
+    /// both together are bounded; new progress ends it.
+    fn excuse(&mut self, length: Duration, because: Option<String>, now: Now) {
+        let since = now.listening.saturating_sub(self.excused_at);
+        let runs = self.status.excuse.as_ref().is_some_and(|excuse| since < excuse.length_s.0);
+        if !runs {
+            self.excused_at = now.listening;
+        }
+        let length = if runs { since.saturating_add(length) } else { length };
+        self.status.excuse = Some(Excuse { since_s: Span::default(), length_s: Span(length), because });
     }
 
     /// Says that a stop has begun.
@@ -168,8 +195,33 @@ impl Book {
         self.status.silence_s = Span(now.listening.saturating_sub(self.last_beat_at));
         self.status.still_s = Span(now.listening.saturating_sub(self.changed_at));
         self.status.running_s = Span(now.listening.saturating_sub(self.started_at));
-        self.status.output_bytes = output_bytes;
+        self.see_output(now, output_bytes);
+        self.status.idle_s = Some(Span(now.listening.saturating_sub(self.grew_at)));
+        if let Some(excuse) = &mut self.status.excuse {
+            excuse.since_s = Span(now.listening.saturating_sub(self.excused_at));
+        }
         &self.status
+    }
+
+    fn see_output(&mut self, now: Now, output_bytes: u64) {
+        if output_bytes > self.status.output_bytes {
+            // That there is output at all is news: a limit may wait for it.
+            if self.status.output_bytes == 0 {
+                self.touch();
+            }
+            self.status.output_bytes = output_bytes;
+            self.grew_at = now.listening;
+        }
+    }
+
+    /// Own beats so far.
+    pub(crate) fn beats(&self) -> u64 {
+        self.status.sequence
+    }
+
+    /// What it used up.
+    pub(crate) fn spent(&self) -> Spent {
+        self.status.spent
     }
 
     /// What the work said of its last error, for the outcome's reason.
@@ -190,7 +242,9 @@ impl Book {
     /// When the next write is due.
     pub(crate) fn write_at(&self) -> Duration {
         let (armed, recent) = (self.beats == Beats::Own || self.status.sequence > 0, self.dirty);
-        let tick = if self.beats != Beats::Presence && armed || self.hung_after != Limit::None {
+        let awaits_output = self.first_output_within != Limit::None && self.status.output_bytes == 0;
+        let is_close = self.hung_after != Limit::None || awaits_output;
+        let tick = if self.beats != Beats::Presence && armed || is_close {
             TICK_EVERY.min(self.presence_every)
         } else {
             self.presence_every
@@ -200,6 +254,7 @@ impl Book {
 
     /// Writes the status if it is due, and says whether it was. What cannot be written is tried again a second later.
     pub(crate) fn handle_timeout(&mut self, now: Now, output_bytes: u64) -> bool {
+        self.see_output(now, output_bytes);
         if now.monotonic < self.write_at() {
             return false;
         }
@@ -263,6 +318,7 @@ impl Book {
             return;
         }
         self.checkpoint_due |= progress.checkpoint != before.checkpoint;
+        self.status.excuse = None;
         self.changed_at = now.listening;
         self.status.progress_changed = Some(clock::wall());
         self.touch();

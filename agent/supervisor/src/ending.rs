@@ -6,7 +6,7 @@ use latido_process::lock;
 use latido_process::run::{self, Ending};
 use latido_protocol::attempt::StopReason;
 use latido_protocol::disk::{self, ReadError, WriteError};
-use latido_protocol::files::{End, Identity, LedgerLine, Rusage, Start};
+use latido_protocol::files::{End, Identity, LedgerLine, Rusage, Spent, Start};
 use latido_protocol::layout::AttemptDir;
 use latido_protocol::{Class, FORMAT_VERSION, Limit, Outcome, Progress, Span};
 
@@ -57,6 +57,8 @@ pub(crate) fn judge(ending: Ending, order: Option<&Order>, errno: Option<i32>) -
 pub(crate) struct Facts {
     pub(crate) outcome: Outcome,
     pub(crate) progress: Option<Progress>,
+    pub(crate) spent: Spent,
+    pub(crate) stopped_for: Option<StopReason>,
     pub(crate) survivors: Vec<Identity>,
     /// bytes of output that the log could not take
     pub(crate) lost: u64,
@@ -84,6 +86,8 @@ pub(crate) fn compose(attempt: &AttemptDir, start: &Start, facts: Facts) -> End 
         progress: facts.progress,
         recorded_by: "supervisor".to_owned(),
         proof,
+        stopped_for: facts.stopped_for,
+        spent: facts.spent,
     }
 }
 

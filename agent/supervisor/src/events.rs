@@ -215,7 +215,12 @@ impl Supervisor {
             Said::Rubbish(message) => Answer::Error { message },
             Said::Request(Request::Beat(beat)) => self.handle_beat(beat, now),
             Said::Request(Request::Fence { token, epoch }) => self.handle_fence(token.as_deref(), epoch),
-            Said::Request(Request::Stop { grace, force, because, by }) => {
+            Said::Request(Request::Stop { beats, because: StopReason::Stale, .. })
+                if beats.is_some_and(|beats| beats < self.parts.book.beats()) =>
+            {
+                Answer::Error { message: "end it for its silence: it has beaten since".to_owned() }
+            }
+            Said::Request(Request::Stop { grace, force, beats: _, because, by }) => {
                 let grace = if force { Duration::ZERO } else { grace.map_or(self.parts.grace, |grace| grace.0) };
                 self.stop(Order::Request(because, by), grace, now);
                 Answer::Stopping
@@ -411,6 +416,8 @@ impl Supervisor {
         let facts = Facts {
             outcome: ending::judge(how, self.order.as_ref(), self.parts.book.errno()),
             progress: self.parts.book.progress(),
+            spent: self.parts.book.spent(),
+            stopped_for: self.order.as_ref().and_then(Order::reason),
             survivors,
             lost: self.parts.output.lost(),
             ran: true,

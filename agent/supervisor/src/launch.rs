@@ -15,7 +15,7 @@ use latido_process::start::{self, SUPERVISES};
 use latido_process::{Pidfd, Signal};
 use latido_protocol::attempt::Report;
 use latido_protocol::disk::{self, ReadError, WriteError};
-use latido_protocol::files::{Beats, Busy, JobFile, Start};
+use latido_protocol::files::{Beats, Busy, JobFile, Spent, Start};
 use latido_protocol::layout::{AttemptDir, JobDir};
 use latido_protocol::{FORMAT_VERSION, Outcome};
 use rustix::fs::Mode;
@@ -232,7 +232,15 @@ impl Launch {
     fn fail(self, error: &RunError) -> Result<Launched, RefuseError> {
         let detail = format!("cannot {}", describe(error));
         let outcome = Outcome::launch_failed(detail.clone());
-        let facts = Facts { outcome, progress: None, survivors: Vec::new(), lost: 0, ran: false };
+        let facts = Facts {
+            outcome,
+            progress: None,
+            spent: Spent::default(),
+            stopped_for: None,
+            survivors: Vec::new(),
+            lost: 0,
+            ran: false,
+        };
         let end = ending::compose(&self.attempt, &self.start, facts);
         ending::record(&self.attempt, &self.start, &end).map_err(|source| RefuseError::Record { source })?;
         Ok(Launched::Failed { detail })

@@ -37,6 +37,15 @@ pub(crate) enum Order {
 }
 
 impl Order {
+    /// Why latido ended it, for the record; `None` where somebody else did.
+    pub(crate) fn reason(&self) -> Option<StopReason> {
+        match self {
+            Self::Request(reason, _) => Some(*reason),
+            Self::RunFor(_) => Some(StopReason::Limit),
+            Self::Outside => None,
+        }
+    }
+
     /// A commanded stop outranks every other reason.
     fn outranks(&self, other: &Self) -> bool {
         let commanded = |order: &Self| matches!(order, Self::Request(StopReason::Commanded, _));

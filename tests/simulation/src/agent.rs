@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use latido_driver::{Driver, Fact, FoundState, Order, Output};
+use latido_driver::{Driver, Fact, FoundState, Order, Output, Reading};
 
 use crate::faults::Lie;
 use crate::host::{Process, Role};
+use crate::jobs;
 use crate::store::SimulatedStore;
 use crate::task::Task;
 use crate::world::{Event, World};
@@ -45,6 +46,15 @@ impl Agent {
     }
 }
 
+/// What the clocks say when a step is done that waited for the store.
+fn reading_later(reading: Reading, waited: bool, length: Duration) -> Reading {
+    if !waited {
+        return reading;
+    }
+    let (monotonic, boottime) = (reading.monotonic + length, reading.boottime + length);
+    Reading { monotonic, boottime, ..reading }
+}
+
 impl World {
     /// The agent that has the lock, where one lives.
     pub(crate) fn agent(&self) -> Option<Process> {
@@ -61,9 +71,11 @@ impl World {
         }
         let process = self.host.start(Role::Agent);
         self.note(|_| format!("the agent starts as process {process}"));
-        let Ok(driver) = Driver::new(self.store.clone(), HISTORY_EVERY) else {
+        let Ok(mut driver) = Driver::new(self.store.clone(), HISTORY_EVERY) else {
             return self.fail("the store can be read", "a new agent cannot read it");
         };
+        driver.configure(&jobs::limits());
+        self.seen.iter_mut().for_each(crate::checks::Seen::unsee);
         self.disk.agent_lock = Some(process);
         let now = self.now();
         let gone_at = std::mem::take(&mut self.agent_gone_at);
@@ -157,6 +169,8 @@ impl World {
         let (fails, slow) = (now < self.weather.store_fails, self.weather.slow_store);
         self.store.with(|kept| (kept.fails, kept.commits) = (fails, 0));
         let output = self.agents[index].driver.step(facts, reading);
+        let done = reading_later(reading, self.store.with(|kept| kept.commits > 0 && now < slow.0), slow.1);
+        self.agents[index].driver.rest(done);
         let committed = self.store.with(|kept| kept.commits > 0);
         let delay = if committed && now < slow.0 { slow.1 } else { Duration::ZERO };
         let agent = &mut self.agents[index];
@@ -165,6 +179,9 @@ impl World {
         agent.hurries = if output.wake_in.is_zero() && !had_facts { agent.hurries + 1 } else { 0 };
         if agent.hurries > 3 {
             self.fail("it never asks to be called in the past", "it asks again and again to be called at once");
+        }
+        if output.store_error.is_some() {
+            self.reference.doubts(now);
         }
         if is_the_one {
             self.check_step(index, &output);
@@ -190,13 +207,13 @@ impl World {
     fn task_of(&mut self, order: Order) -> Option<Task> {
         let job = |name| self.specs.iter().position(|spec| spec.name == name);
         Some(match order {
-            Order::Launch { attempt, because, command: _ } => {
+            Order::Launch { attempt, because, by_hand, command: _ } => {
                 let job = job(attempt.job.clone())?;
-                Task::Launch(crate::launch::Launch::ordered(job, attempt, because))
+                Task::Launch(crate::launch::Launch::ordered(job, attempt, because, by_hand))
             }
             Order::AskStrategy { attempt, .. } => Task::AskStrategy { attempt },
-            Order::EndAttempt { attempt, grace, reason, .. } => {
-                Task::EndAttempt { job: job(attempt.job)?, number: attempt.number, epoch: attempt.epoch, reason, grace }
+            Order::EndAttempt { attempt, grace, beats, reason, .. } => {
+                Task::EndAttempt { job: job(attempt.job)?, number: attempt.number, beats, reason, grace }
             }
             Order::EndOrphan { attempt, grace, .. } => {
                 Task::EndOrphan { job: job(attempt.job.clone())?, attempt, grace, since: None, killing: false }

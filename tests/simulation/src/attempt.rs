@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use latido_driver::Fact;
 use latido_protocol::attempt::StopReason;
-use latido_protocol::files::Status;
+use latido_protocol::files::{Spent, Status};
 use latido_protocol::{FORMAT_VERSION, Progress, Span, WallTime};
 
 use crate::host::{Process, Role};
@@ -95,6 +95,12 @@ impl Attempt {
             ignores_term: false,
             doomed: None,
         }
+    }
+}
+
+impl Book {
+    pub(crate) fn beats(&self) -> u64 {
+        self.sequence
     }
 }
 
@@ -236,6 +242,9 @@ impl World {
             still_s: Span(line.saturating_sub(book.changed)),
             running_s: Span(line.saturating_sub(book.started)),
             output_bytes: 0,
+            idle_s: None,
+            excuse: None,
+            spent: Spent::default(),
             stopping: book.stopping,
         })
     }

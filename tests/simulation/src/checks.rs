@@ -7,7 +7,7 @@ use latido_policy::{Life, Proposal};
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{Orphans, ResumeOn, Want, Wanted};
 use latido_protocol::status::{Phase, SubjectStatus, Verdict};
-use latido_protocol::{SubjectName, WallTime};
+use latido_protocol::{Limit, SubjectName, WallTime};
 use latido_store::Store;
 
 use crate::journal::Journal;
@@ -101,7 +101,11 @@ impl World {
                 let Some(job) = self.job_of(job.as_str()) else { return };
                 return self.tell_want(job, wanted);
             }
-            Fact::JobRemoved { .. } | Fact::LookFailed { .. } | Fact::RuleAnswered { .. } | Fact::Noted { .. } => {
+            Fact::JobRemoved { job } => {
+                let Some(job) = self.job_of(job.as_str()) else { return };
+                return self.seen[job].unsee();
+            }
+            Fact::LookFailed { .. } | Fact::RuleAnswered { .. } | Fact::Noted { .. } => {
                 return;
             }
         };
@@ -180,7 +184,10 @@ impl World {
 
     fn check_subject(&mut self, status: &SubjectStatus) {
         let (Some(job), now) = (self.job_of(status.name.as_str()), self.now()) else { return };
-        self.note(|_| format!("{} is {} and {}: {}", status.name, status.verdict, status.phase, status.reason));
+        self.note(|_| {
+            let next = status.next.as_ref().map(|next| format!("; next: {}", next.what)).unwrap_or_default();
+            format!("{} is {} and {}: {}{next}", status.name, status.verdict, status.phase, status.reason)
+        });
         let seen = &mut self.seen[job];
         if seen.phase != Some(status.phase) || seen.epoch != status.epoch {
             seen.phase_since = now;
@@ -254,9 +261,24 @@ impl World {
             return Err(format!("epoch {} is ordered after {}", attempt.epoch, seen.launched));
         }
         seen.launched = attempt.epoch;
+        if self.slot_is_taken(job) {
+            return Err("its slot is taken".to_owned());
+        }
         let rows = self.store.with(|kept| kept.memory.subjects()).unwrap_or_default();
         let is_durable = rows.iter().any(|row| row.name == attempt.job.as_str() && row.epoch >= attempt.epoch);
         if is_durable { Ok(()) } else { Err("its intent is not in the store".to_owned()) }
+    }
+
+    /// A slot holds one attempt, by what the agent shows.
+    fn slot_is_taken(&self, job: usize) -> bool {
+        let slots = &self.specs[job].settings.slots;
+        let shares =
+            |other: &usize| *other != job && self.specs[*other].settings.slots.iter().any(|slot| slots.contains(slot));
+        (0..self.specs.len()).filter(shares).any(|other| {
+            let seen = &self.seen[other];
+            matches!(seen.phase, Some(Phase::Launching | Phase::Running | Phase::Draining))
+                || matches!(seen.verdict, Some(Verdict::Orphaned | Verdict::Unknown))
+        })
     }
 
     fn end_claim(&self, job: usize, attempt: &AttemptName, reason: StopReason) -> Result<(), String> {
@@ -266,13 +288,12 @@ impl World {
             StopReason::Commanded => of.told == Some(Want::Stop),
             StopReason::Stale => on(ResumeOn::Stale),
             StopReason::Hung => on(ResumeOn::Hung),
-            StopReason::Limit => of.settings.run_for.duration().is_some(),
+            StopReason::Limit => {
+                [of.settings.run_for, of.settings.resume.wall_time_max].iter().any(|limit| *limit != Limit::None)
+            }
             StopReason::Superseded => of.attempts.range(attempt.epoch + 1..).next().is_some(),
         };
-        if !is_asked_for {
-            return Err(format!("it is ended because {reason:?}, and nobody asked for that"));
-        }
-        self.reference.may_end(job, attempt.epoch, reason, self.now())
+        if is_asked_for { Ok(()) } else { Err(format!("it is ended because {reason:?}, and nobody asked for that")) }
     }
 
     /// Rules find what verdicts say.
@@ -318,7 +339,10 @@ impl World {
             return Err(format!("a stop does not end: it is {phase} and lives"));
         }
         match phase {
-            Phase::Pending | Phase::Queued | Phase::Launching | Phase::Draining if lasted > PASSING => {
+            Phase::Queued if lasted > PASSING && !self.slot_is_taken(job) => {
+                Err(format!("it has been {phase} for {lasted:?}, and its slot is free"))
+            }
+            Phase::Pending | Phase::Launching | Phase::Draining if lasted > PASSING => {
                 Err(format!("it has been {phase} for {lasted:?}"))
             }
             Phase::BackingOff if lasted > WAITING => Err(format!("it has been {phase} for {lasted:?}")),
@@ -374,6 +398,11 @@ impl World {
 }
 
 impl Seen {
+    /// Nobody has looked at it since the agent started.
+    pub(crate) fn unsee(&mut self) {
+        (self.verdict, self.phase) = (None, None);
+    }
+
     /// Its job is removed: what is made under its name is another.
     pub(crate) fn forget(&mut self) {
         *self = Self { wanted: self.wanted, launched: self.launched, ..Self::default() };

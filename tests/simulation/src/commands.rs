@@ -104,7 +104,7 @@ impl World {
             _ if self.now() > since + STOP_FOR => self.finish_command(owner, job),
             Existence::Launching => self.later(owner, TURN, again),
             Existence::Running => {
-                self.end_attempt(job, latest, StopReason::Commanded, grace);
+                self.end_attempt(job, latest, u64::MAX, StopReason::Commanded, grace);
                 self.later(owner, grace, again);
             }
             Existence::Orphaned => {

@@ -1,16 +1,21 @@
 //! What jobs are made of: settings, and how their work behaves.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
+use latido_driver::AgentLimits;
 use latido_protocol::files::{
-    Backoff, Beats, JobFile, JobSettings, LogLimits, Orphans, Resume, ResumeOn, Want, Wanted,
+    Backoff, Beats, Budget, JobFile, JobSettings, LogLimits, Orphans, Resume, ResumeOn, Want, Wanted,
 };
-use latido_protocol::{FORMAT_VERSION, Limit, Span, SubjectName};
+use latido_protocol::{CountLimit, FORMAT_VERSION, Limit, Span, SubjectName};
 
 use crate::disk::Folder;
 use crate::random::Random;
 use crate::world::World;
+
+/// Between two starts that nobody ordered, once several came together.
+pub(crate) const RESUME_EVERY: Duration = Duration::from_secs(2);
 
 /// A job that may be made, removed and made again under its name.
 #[derive(Clone, Debug)]
@@ -21,6 +26,17 @@ pub(crate) struct Spec {
     pub(crate) beats_every: Option<Duration>,
     /// attempts end by themselves after as many seconds as this at most
     pub(crate) lives_for: u64,
+}
+
+/// What holds for all jobs together: one slot, and a few starts at once.
+pub(crate) fn limits() -> AgentLimits {
+    AgentLimits {
+        resumes_at_once: NonZeroU32::MIN.saturating_add(1),
+        resume_every: RESUME_EVERY,
+        blackout_share_percent: 60,
+        blackout_count_min: 3,
+        slots: BTreeMap::from([("gpu".to_owned(), CountLimit::At(1))]),
+    }
 }
 
 /// As many jobs as the seed wants, each with settings of its own.
@@ -40,11 +56,19 @@ fn spec(random: &mut Random, number: usize) -> Spec {
         interval: Span(Duration::from_secs(interval)),
         ttl: Span(Duration::from_secs(ttl)),
         start_within: Span(Duration::from_secs(random.pick(&[5, 20, 60]))),
+        looping_after: if random.chance(80) { CountLimit::None } else { CountLimit::At(5) },
+        first_output_within: Limit::None,
+        excuse_max: Span(Duration::from_secs(60)),
+        slots: if random.chance(30) { vec!["gpu".to_owned()] } else { Vec::new() },
         hung_after: limit(random, ttl, ttl * 4),
         run_for: limit(random, 60, 1200),
         resume: Resume {
             on: resume_on(random),
             max_attempts: random.pick(&[1, 3, 5, 20, 1000]),
+            max_attempts_without_progress: if random.chance(80) { CountLimit::None } else { CountLimit::At(3) },
+            wall_time_max: limit(random, 600, 6000),
+            spare_busy: random.chance(50),
+            budget: Budget::default(),
             max_pickups: random.pick(&[1, 3, 10, 1000]),
             backoff: Backoff {
                 first: Span(Duration::from_secs(random.pick(&[0, 1, 5]))),
@@ -89,6 +113,7 @@ pub(crate) fn steady(number: usize) -> Spec {
     let mut spec = spec(&mut random, number);
     let seconds = |count| Span(Duration::from_secs(count));
     (spec.settings.interval, spec.settings.ttl) = (seconds(30), seconds(180));
+    (spec.settings.slots, spec.settings.looping_after) = (Vec::new(), CountLimit::None);
     (spec.settings.hung_after, spec.settings.run_for) = (Limit::None, Limit::None);
     spec.settings.beats = Beats::Own;
     spec.beats_every = Some(Duration::from_secs(30));

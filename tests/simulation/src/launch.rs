@@ -24,6 +24,8 @@ pub(crate) struct Launch {
     /// the attempt that was decided on, and is answered about
     ordered: Option<AttemptName>,
     by_hand: bool,
+    /// an agent carries out what a person asked for
+    resumed_by_hand: bool,
     because: String,
     stage: Stage,
 }
@@ -38,13 +40,13 @@ enum Stage {
 }
 
 impl Launch {
-    pub(crate) fn ordered(job: usize, attempt: AttemptName, because: String) -> Self {
-        Self { job, ordered: Some(attempt), by_hand: false, because, stage: Stage::Settle }
+    pub(crate) fn ordered(job: usize, attempt: AttemptName, because: String, resumed_by_hand: bool) -> Self {
+        Self { job, ordered: Some(attempt), by_hand: false, resumed_by_hand, because, stage: Stage::Settle }
     }
 
     pub(crate) fn by_hand(job: usize, attempt: AttemptName) -> Self {
         let because = "resumed by hand".to_owned();
-        Self { job, ordered: Some(attempt), by_hand: true, because, stage: Stage::Settle }
+        Self { job, ordered: Some(attempt), by_hand: true, resumed_by_hand: false, because, stage: Stage::Settle }
     }
 
     fn at(self, stage: Stage) -> Task {
@@ -142,6 +144,7 @@ impl World {
             launched_at: self.host.wall(),
             starter,
             because: launch.because.clone(),
+            by_hand: launch.by_hand || launch.resumed_by_hand,
             command: vec!["work".to_owned()],
             directory: "/".into(),
             checkpoint: String::new(),

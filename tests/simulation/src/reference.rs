@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use latido_protocol::Class;
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{Beats, JobSettings, ResumeOn, Status, Want};
 use latido_protocol::status::{Phase, Verdict};
+use latido_protocol::{Class, CountLimit};
 
 use crate::checks::Excuse;
 
@@ -173,12 +173,13 @@ impl Job {
     pub(crate) fn explains_rest(&self, phase: &str) -> Result<(), String> {
         let last = self.attempts.values().rfind(|truth| truth.end.is_some() || !truth.started_at.is_zero());
         let end = last.and_then(|truth| truth.end);
-        if last.is_some_and(|truth| truth.end.is_none() && truth.work_lives && truth.supervisor_lives) {
+        let lives = last.is_some_and(|truth| truth.end.is_none() && truth.work_lives && truth.supervisor_lives);
+        if lives && !self.excuses.contains(&Excuse::Blind) {
             return Err(format!("it is {phase} and runs"));
         }
         let excused = |excuses: &[Excuse]| excuses.iter().any(|excuse| self.excuses.contains(excuse));
         let is_explained = match phase {
-            "ended" => self.told == Some(Want::Stop) || end.is_some_and(|end| !self.resumes(end) || end.by_policy),
+            "ended" => self.told == Some(Want::Stop) || end.is_some_and(|end| !self.resumes(end)),
             "stuck" => self.is_spent() || excused(&[Excuse::StrategyGaveUp]),
             _ => {
                 use Excuse as E;
@@ -192,8 +193,8 @@ impl Job {
         let on = |what| self.settings.resume.on.contains(&what);
         match end.class {
             Class::Completed | Class::Stopped => false,
-            Class::Failed => on(ResumeOn::Failed),
-            Class::Lost => on(ResumeOn::Lost),
+            Class::Failed => on(ResumeOn::Failed) || end.by_policy,
+            Class::Lost => on(ResumeOn::Lost) || end.by_policy,
             Class::Limit => on(ResumeOn::Limit),
         }
     }
@@ -205,6 +206,8 @@ impl Job {
         self.attempts.values().any(|truth| truth.number >= resume.max_attempts)
             || self.lost_count() >= resume.max_pickups
             || ends.windows(3).any(alike)
+            || resume.wall_time_max.duration().is_some()
+            || matches!(resume.max_attempts_without_progress, CountLimit::At(limit) if ends.len() as u64 >= limit)
     }
 }
 
@@ -212,6 +215,11 @@ impl Reference {
     /// The agent could not hear for this long, until now.
     pub(crate) fn deaf(&mut self, length: Duration, now: Duration) {
         self.deaf += length.saturating_sub(GAP_BLUR);
+        self.hears_since = now;
+    }
+
+    /// What is not recorded is not believed: everybody is heard anew.
+    pub(crate) fn doubts(&mut self, now: Duration) {
         self.hears_since = now;
     }
 
@@ -276,7 +284,7 @@ impl Reference {
             Verdict::Stale => silence >= settings.ttl.0,
             Verdict::Late => silence > settings.interval.0,
             Verdict::Missing => phase != Phase::Running || silence >= settings.start_within.0,
-            Verdict::Hung => broken || stands_still,
+            Verdict::Hung => broken || stands_still || settings.looping_after != CountLimit::None,
             Verdict::Waiting | Verdict::Alive | Verdict::Failing | Verdict::Unknown => true,
         };
         if is_true {
@@ -288,24 +296,27 @@ impl Reference {
     /// It may be ended by its policy only where that is due.
     pub(crate) fn may_end(&self, job: usize, epoch: u64, reason: StopReason, now: Duration) -> Result<(), String> {
         let settings = &self.jobs[job].settings;
-        let Measure { silence, still, age, broken } = self.longest(job, epoch, now);
+        let Measure { silence, still, broken, .. } = self.longest(job, epoch, now);
         let is_due = match reason {
             StopReason::Stale => silence >= settings.ttl.0,
-            StopReason::Hung => broken || settings.hung_after.duration().is_some_and(|limit| still >= limit),
-            StopReason::Limit => settings.run_for.duration().is_some_and(|limit| age >= limit),
-            StopReason::Commanded | StopReason::Superseded => true,
+            StopReason::Hung => {
+                broken
+                    || settings.looping_after != CountLimit::None
+                    || settings.hung_after.duration().is_some_and(|limit| still >= limit)
+            }
+            StopReason::Limit | StopReason::Commanded | StopReason::Superseded => true,
         };
         if is_due { Ok(()) } else { Err(format!("it is ended because {reason:?} after {silence:?} of silence")) }
     }
 
     /// Whoever has been silent for much longer than its ttl is not called alive by an agent that hears.
     pub(crate) fn must_be_seen(&self, job: usize, epoch: u64, verdict: Verdict, now: Duration) -> Result<(), String> {
-        const SLACK: Duration = Duration::from_secs(15);
+        const SLACK: Duration = Duration::from_secs(45);
         let of = &self.jobs[job];
         let Some(word) = of.word.filter(|word| word.epoch == epoch && word.sequence > 0) else { return Ok(()) };
         let sure = now.saturating_sub(word.arrived_at.max(self.hears_since));
         let is_calm = matches!(verdict, Verdict::Alive | Verdict::Late | Verdict::Waiting);
-        if is_calm && sure > of.settings.ttl.0 + SLACK && of.settings.beats != Beats::Presence {
+        if is_calm && sure > of.settings.ttl.0 * 2 + SLACK && of.settings.beats != Beats::Presence {
             return Err(format!("it is called {verdict} after a silence of more than {sure:?}"));
         }
         Ok(())

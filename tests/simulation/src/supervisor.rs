@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latido_protocol::attempt::StopReason;
-use latido_protocol::files::End;
+use latido_protocol::files::{End, Spent};
 use latido_protocol::{Class, FORMAT_VERSION, Outcome};
 
 use crate::attempt::{Attempt, How, KILLED, SupervisorDeed};
@@ -76,11 +76,12 @@ impl World {
     pub(crate) fn write_end(&mut self, job: usize, number: u32, outcome: Outcome) {
         let (wall, now) = (self.host.wall(), self.now());
         let name = self.name(job).clone();
+        let order = self.files(job, number).map(|files| files.attempt).and_then(|of| self.attempts[of].order);
         let Some(files) = self.files(job, number) else { return };
         if files.end.is_some() {
             return;
         }
-        let (attempt, epoch) = (files.attempt, files.start.epoch);
+        let epoch = files.start.epoch;
         let (class, how) = (outcome.class, i64::from(outcome.code.or(outcome.signal).unwrap_or(-1)));
         files.end = Some(End {
             version: FORMAT_VERSION,
@@ -93,9 +94,10 @@ impl World {
             rusage: None,
             progress: files.status.as_ref().and_then(|status| status.progress.clone()),
             recorded_by: "the simulation".to_owned(),
+            stopped_for: order,
+            spent: Spent::default(),
             proof: "it is known".to_owned(),
         });
-        let order = self.attempts.get(attempt).and_then(|of| of.order);
         let by_policy = matches!(order, Some(StopReason::Stale | StopReason::Hung));
         let truth = self.reference.jobs[job].attempt(epoch);
         let ran_for = if truth.started_at.is_zero() { Duration::ZERO } else { now.saturating_sub(truth.started_at) };
@@ -133,6 +135,9 @@ impl World {
 
     /// A stop reaches the supervisor: SIGTERM at once, SIGKILL after the grace.
     pub(crate) fn order_stop(&mut self, attempt: usize, reason: StopReason, grace: Duration) {
+        let (job, epoch, now) = (self.attempts[attempt].job, self.attempts[attempt].epoch, self.now());
+        let claim = self.reference.may_end(job, epoch, reason, now);
+        self.expect("nothing is ended that has come back to life", job, claim);
         let of = &mut self.attempts[attempt];
         if of.how.is_some() {
             return;

@@ -45,7 +45,7 @@ pub(crate) enum Task {
     AskRule { subjects: Vec<SubjectName> },
     AskStrategy { attempt: AttemptName },
     Launch(Launch),
-    EndAttempt { job: usize, number: u32, epoch: u64, reason: StopReason, grace: Duration },
+    EndAttempt { job: usize, number: u32, beats: u64, reason: StopReason, grace: Duration },
     EndOrphan { job: usize, attempt: AttemptName, grace: Duration, since: Option<Duration>, killing: bool },
     RecordLost { job: usize, attempt: AttemptName },
     Want { job: usize, want: Want, length: Option<Duration> },
@@ -74,9 +74,9 @@ impl World {
             Task::AskRule { subjects } => self.ask_rule(owner, subjects),
             Task::AskStrategy { attempt } => self.ask_strategy(owner, attempt),
             Task::Launch(launch) => self.launch(owner, launch),
-            Task::EndAttempt { job, number, epoch, reason, grace } => {
-                if !self.end_attempt(job, number, reason, grace) {
-                    let again = Task::EndAttempt { job, number, epoch, reason, grace };
+            Task::EndAttempt { job, number, beats, reason, grace } => {
+                if !self.end_attempt(job, number, beats, reason, grace) {
+                    let again = Task::EndAttempt { job, number, beats, reason, grace };
                     self.later(owner, STOP_AGAIN_AFTER, again);
                 }
             }
@@ -167,12 +167,23 @@ impl World {
     }
 
     /// Reaches the supervisor, if it answers; true when nothing is left to be asked.
-    pub(crate) fn end_attempt(&mut self, job: usize, number: u32, reason: StopReason, grace: Duration) -> bool {
+    pub(crate) fn end_attempt(
+        &mut self,
+        job: usize,
+        number: u32,
+        beats: u64,
+        reason: StopReason,
+        grace: Duration,
+    ) -> bool {
         let Some(files) = self.files(job, number).filter(|files| files.end.is_none()) else { return true };
         let attempt = files.attempt;
         let Some(supervisor) = self.attempts[attempt].supervisor else { return true };
         if self.host.is_stopped(supervisor) {
             return false;
+        }
+        // It has beaten since: that beat comes, and is judged.
+        if reason == StopReason::Stale && beats < self.attempts[attempt].book.beats() {
+            return true;
         }
         self.note(|world| format!("{} {number} is asked to end: {reason:?}", world.name(job)));
         self.order_stop(attempt, reason, grace);

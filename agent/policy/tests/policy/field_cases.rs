@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use latido_policy::{
     Action, BeatSource, Class, Ending, Event, Fingerprint, Found, FoundState, Heard, JobSettings, LaunchFailure, Life,
-    Phase, Policy, Proposal, Reason, ResumeOn, SubjectId, Verdict, Want,
+    Limit, Phase, Policy, Proposal, Reason, ResumeOn, StopReason, SubjectId, Verdict, Want,
 };
 
 use crate::harness::{
@@ -127,14 +127,14 @@ fn c034_who_says_that_it_fails_and_falls_silent_fails_once() {
 #[test]
 fn c038_a_process_that_merely_exists_makes_no_progress() {
     let mut settings = settings();
-    settings.lease.hung_after = Some(seconds(10));
+    settings.lease.hung_after = Limit::At(seconds(10));
     let mut bench = Bench::running(settings);
     for running in 1..=9 {
         assert_eq!(bench.pass(seconds(1)), []);
         let still = Heard { still: seconds(running), ..beat(running, running) };
         bench.heard(attempt(1), still);
     }
-    let because = Reason::ProgressStill { still: seconds(10), hung_after: seconds(10) };
+    let because = Reason::ProgressStill { still: seconds(10), hung_after: seconds(10), idle: None };
     assert_eq!(bench.pass(seconds(1)), [record_verdict(attempt(1), Verdict::Alive, Verdict::Hung, because)]);
     assert_eq!((bench.view().silence, bench.view().still), (Some(seconds(1)), Some(seconds(10))), "two ages");
 }
@@ -143,7 +143,7 @@ fn c038_a_process_that_merely_exists_makes_no_progress() {
 #[test]
 fn c039_the_same_progress_again_is_no_progress() {
     let mut bench = Bench::running(JobSettings {
-        lease: latido_policy::Lease { hung_after: Some(seconds(60)), ..settings().lease },
+        lease: latido_policy::Lease { hung_after: Limit::At(seconds(60)), ..settings().lease },
         ..settings()
     });
     let progress = Some(Fingerprint(30));
@@ -158,14 +158,14 @@ fn c039_the_same_progress_again_is_no_progress() {
 #[test]
 fn c041_a_hung_job_is_told_of_and_left_alone_by_default() {
     let mut settings = settings();
-    settings.lease.hung_after = Some(seconds(10));
+    settings.lease.hung_after = Limit::At(seconds(10));
     let mut bench = Bench::running(settings);
     assert_eq!(acts(&bench.pass(seconds(10_000))), []);
     assert_eq!(bench.verdict(), Verdict::Hung);
 
     settings.resume.on.hung = true;
     let mut bench = Bench::running(settings);
-    let because = Reason::ProgressStill { still: seconds(10), hung_after: seconds(10) };
+    let because = Reason::ProgressStill { still: seconds(10), hung_after: seconds(10), idle: None };
     assert_eq!(acts(&bench.pass(seconds(10_000))), [end_attempt(attempt(1), because)]);
 }
 
@@ -174,7 +174,7 @@ fn c041_a_hung_job_is_told_of_and_left_alone_by_default() {
 fn c048_one_hung_job_among_many_stays_hung() {
     let mut policy = Policy::new();
     let mut settings = settings();
-    settings.lease.hung_after = Some(seconds(900));
+    settings.lease.hung_after = Limit::At(seconds(900));
     let mut now = latido_policy::Moment::ORIGIN;
     for number in 0..21 {
         let found = found_running(1, beat(1, 0));
@@ -216,6 +216,25 @@ fn c050_no_delay_starts_an_attempt_beside_a_live_one() {
     let passed = bench.pass(seconds(100_000));
     assert_eq!(launches(&passed), 0, "it is stale, and was told to end");
     assert_eq!(bench.phase(), Phase::Draining);
+}
+
+// Seed 002: the same condition again at the moment of the reap.
+#[test]
+fn whoever_beats_before_it_is_told_to_end_runs_on() {
+    let mut bench = Bench::running(eager());
+    bench.heard(attempt(1), beat(7, 5));
+    bench.policy.handle_timeout(bench.now.after(seconds(180)));
+    bench.now = bench.now.after(seconds(180));
+    let actions: Vec<_> = core::iter::from_fn(|| bench.policy.poll_action()).collect();
+    assert!(matches!(actions.last(), Some(Action::EndAttempt { beats: 7, .. })), "{actions:?}");
+    bench.heard(attempt(1), beat(8, 186));
+    assert_eq!((bench.phase(), bench.verdict()), (Phase::Running, Verdict::Alive), "the order is void");
+
+    bench.pass(seconds(180));
+    bench.heard(attempt(1), Heard { stopping: true, ..beat(9, 367) });
+    assert_eq!(bench.phase(), Phase::Draining, "the order came first");
+    let ended = Ending { order: Some(StopReason::Stale), ..ending(LOST) };
+    assert_eq!(acts(&bench.ended(attempt(1), ended)), [ask(attempt(1), RESUMED)]);
 }
 
 // riverqueue/river#1302
@@ -473,10 +492,10 @@ fn c086_time_in_which_the_agent_was_down_makes_nobody_stale() {
     }
     bench.tell(Event::GapFound { length: seconds(900) });
     assert!(bench.policy.subjects().all(|view| view.verdict == Verdict::Alive));
-    let passed = bench.pass(seconds(174));
+    let passed = bench.pass(seconds(180) - Duration::from_nanos(1));
     assert_eq!(acts(&passed), []);
-    let passed = bench.pass(seconds(1));
-    assert_eq!(acts(&passed).len(), 50, "but who is silent from then on is, after the rest of its ttl");
+    let passed = bench.pass(Duration::from_nanos(1));
+    assert_eq!(acts(&passed).len(), 50, "but who is silent from then on is, after its whole ttl");
 }
 
 // bborn/taskyou PR #552
@@ -535,7 +554,7 @@ fn c098_a_stop_goes_on_after_a_restart_of_the_agent() {
 #[test]
 fn c099_a_limit_and_a_stop_at_the_same_moment_end_it_once() {
     let mut settings = eager();
-    settings.lease.run_for = Some(seconds(100));
+    settings.lease.run_for = Limit::At(seconds(100));
     for stop_first in [true, false] {
         let mut bench = Bench::running(settings);
         bench.pass(seconds(99));

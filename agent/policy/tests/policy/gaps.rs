@@ -1,8 +1,8 @@
 //! What the simulator and the mutants found that no other test holds.
 
-use latido_policy::{Class, Event, FoundState, LaunchFailure, Life, Phase, Proposal, Verdict};
+use latido_policy::{Class, Event, FoundState, LaunchFailure, Phase, Proposal};
 
-use crate::harness::{Bench, JOB, attempt, ending, found, launch, seconds, settings, supervisor, with_epoch};
+use crate::harness::{Bench, JOB, attempt, ending, found, launch, seconds, settings, with_epoch};
 
 /// A job whose attempt 2 was ordered and refused.
 fn refused(failure: LaunchFailure) -> Bench {
@@ -31,17 +31,4 @@ fn a_launch_that_is_not_wanted_at_the_moment_is_ordered_again() {
     let ordered = bench.pass(seconds(2));
     let again = with_epoch(2, 3);
     assert!(ordered.contains(&launch(again, latido_policy::Reason::Resumed { after: Class::Lost })), "{ordered:?}");
-}
-
-#[test]
-fn what_could_not_be_told_and_is_found_running_runs() {
-    let mut bench = Bench::found(settings(), found(1, FoundState::Unattended { process: Life::Unknown }));
-    assert_eq!((bench.phase(), bench.verdict()), (Phase::Held, Verdict::Unknown));
-    bench.tell(Event::AttemptStarted {
-        subject: JOB,
-        attempt: attempt(1),
-        supervisor: supervisor(attempt(1)),
-        process: None,
-    });
-    assert_eq!((bench.phase(), bench.verdict()), (Phase::Running, Verdict::Alive));
 }

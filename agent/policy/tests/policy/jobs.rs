@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use latido_policy::{
     Action, Attempt, BeatSource, Class, Ending, Epoch, Event, Fingerprint, Found, FoundState, Heard, JobSettings,
-    LaunchFailure, Life, NextStep, Orphans, Phase, ProcessId, Proposal, Reason, Recorded, ResumeOn, StopReason,
+    LaunchFailure, Life, Limit, NextStep, Orphans, Phase, ProcessId, Proposal, Reason, Recorded, ResumeOn, StopReason,
     Verdict, Want,
 };
 
@@ -292,7 +292,7 @@ fn whoever_never_beats_loses_the_lease_too() {
 #[test]
 fn an_attempt_ends_at_its_limit_of_time() {
     let mut settings = settings();
-    settings.lease.run_for = Some(seconds(3600));
+    settings.lease.run_for = Limit::At(seconds(3600));
     settings.resume.on = ResumeOn { limit: true, ..ResumeOn::default() };
     let mut bench = Bench::running(settings);
     bench.pass(seconds(100));
@@ -511,7 +511,7 @@ fn a_resume_during_a_stop_waits_until_the_stop_is_over() {
 fn a_pause_suspends_judging_and_its_end_begins_a_new_baseline() {
     let mut settings = settings();
     settings.resume.on.stale = true;
-    settings.lease.hung_after = Some(seconds(900));
+    settings.lease.hung_after = Limit::At(seconds(900));
     settings.resume.on.hung = true;
     let mut bench = Bench::running(settings);
     bench.heard(attempt(1), beat(1, 5));

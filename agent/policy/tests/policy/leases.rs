@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use latido_policy::{BeatSource, Class, Existence, Facts, Judgement, Lease, Reason, Verdict, judge, next_change};
+use latido_policy::{
+    BeatSource, Class, Existence, Facts, Judgement, Lease, Limit, Reason, Verdict, judge, next_change,
+};
 use proptest::prelude::*;
 
 use crate::harness::{seconds, settings};
@@ -88,7 +90,7 @@ fn presence_never_asks_for_beats() {
 
 #[test]
 fn standing_still_is_hung_however_fresh_the_beats_are() {
-    let lease = Lease { hung_after: Some(seconds(900)), ..lease(BeatSource::Auto) };
+    let lease = Lease { hung_after: Limit::At(seconds(900)), ..lease(BeatSource::Auto) };
     let facts = |sequence, still| Facts { still: seconds(still), ..present(sequence, 0) };
     assert_eq!(verdict(&lease, &facts(0, 899)), Verdict::Alive);
     assert_eq!(verdict(&lease, &facts(0, 900)), Verdict::Hung);
@@ -98,7 +100,7 @@ fn standing_still_is_hung_however_fresh_the_beats_are() {
 
 #[test]
 fn its_own_word_comes_first() {
-    let lease = Lease { hung_after: Some(seconds(900)), ..lease(BeatSource::Own) };
+    let lease = Lease { hung_after: Limit::At(seconds(900)), ..lease(BeatSource::Own) };
     let failing = Facts { failing: true, ..present(2, 10) };
     assert_eq!(judge(&lease, &failing).because, Reason::SaysFailing { silence: seconds(10) });
     let silent = failing.later(seconds(200));
@@ -112,7 +114,8 @@ fn its_own_word_comes_first() {
 
 #[test]
 fn the_next_change_is_the_nearest_limit() {
-    let full = Lease { hung_after: Some(seconds(900)), run_for: Some(seconds(1100)), ..lease(BeatSource::Own) };
+    let full =
+        Lease { hung_after: Limit::At(seconds(900)), run_for: Limit::At(seconds(1100)), ..lease(BeatSource::Own) };
     assert_eq!(next_change(&full, &present(1, 0)), Some(seconds(33) + Duration::from_nanos(1)));
     assert_eq!(next_change(&full, &present(1, 100)), Some(seconds(80)));
     assert_eq!(next_change(&full, &present(1, 180)), Some(seconds(100)), "the limit of its time");
@@ -123,13 +126,18 @@ fn any_facts() -> impl Strategy<Value = (Lease, Facts)> {
     let beats = prop_oneof![Just(BeatSource::Auto), Just(BeatSource::Own), Just(BeatSource::Presence)];
     let existence = prop_oneof![4 => Just(Existence::Present), 1 => Just(Existence::Launching)];
     let span = || (0_u64..400).prop_map(seconds);
-    let limits = (span(), span(), span(), proptest::option::of(span()), proptest::option::of(span()));
-    let ages = (span(), span(), span());
-    (beats, existence, limits, ages, 0_u64..3, any::<(bool, bool)>()).prop_map(
-        |(beats, existence, limits, (silence, still, running), sequence, (failing, broken))| {
+    let limit = || prop_oneof![Just(Limit::None), (0_u64..400).prop_map(|count| Limit::At(seconds(count)))];
+    let limits = (span(), span(), span(), limit(), limit());
+    let ages = (span(), span(), span(), proptest::option::of(span()));
+    (beats, existence, limits, ages, 0_u64..3, any::<(bool, bool, bool)>(), 0_u32..6).prop_map(
+        |(beats, existence, limits, ages, sequence, (failing, broken, needs_person), repeated)| {
             let (interval, ttl, start_within, hung_after, run_for) = limits;
-            let lease = Lease { beats, interval, ttl, start_within, hung_after, run_for };
-            (lease, Facts { existence, sequence, silence, still, running, failing, broken })
+            let (silence, still, running, excused) = ages;
+            let limits = Lease { hung_after, looping_after: Limit::At(5), run_for, ..settings().lease };
+            let lease = Lease { beats, interval, ttl, start_within, ..limits };
+            let excused = excused.filter(|left| !left.is_zero());
+            let words = Facts { failing, broken, needs_person, repeated, excused, ..Facts::bare(existence) };
+            (lease, Facts { sequence, silence, still, running, ..words })
         },
     )
 }
@@ -146,7 +154,7 @@ proptest! {
 
     #[test]
     fn a_verdict_walks_through_a_handful_of_changes_and_then_rests((lease, mut facts) in any_facts()) {
-        for _ in 0..6 {
+        for _ in 0..7 {
             match next_change(&lease, &facts) {
                 Some(next) => facts = facts.later(next),
                 None => return Ok(()),

@@ -6,9 +6,9 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use latido_policy::{
-    Action, Attempt, BeatSource, Class, Ending, Epoch, Event, Fingerprint, Found, FoundAttempt, FoundState, Heard,
-    JobSettings, LaunchFailure, Lease, Life, Moment, Orphans, Phase, Policy, Proposal, ResumeOn, ResumePolicy,
-    SubjectId, Verdict, Want,
+    Action, Attempt, BeatSource, BlackoutSettings, Budget, Class, Ending, Epoch, Event, Excuse, Fingerprint, Found,
+    FoundAttempt, FoundState, Heard, JobSettings, LaunchFailure, Lease, Life, Limit, Moment, Orphans, Pacing, Phase,
+    Policy, Proposal, Reason, ResumeOn, ResumePolicy, SlotId, SlotSet, Spent, SubjectId, Verdict, Want,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,18 +21,45 @@ fn any_span() -> impl Strategy<Value = Duration> {
     prop_oneof![Just(Duration::ZERO), (0_u64..3000).prop_map(Duration::from_millis), (0_u64..2000).prop_map(seconds)]
 }
 
+fn any_limit() -> impl Strategy<Value = Limit<Duration>> {
+    prop_oneof![Just(Limit::None), any_span().prop_map(Limit::At)]
+}
+
+fn any_count() -> impl Strategy<Value = Limit<u32>> {
+    prop_oneof![3 => Just(Limit::None), 1 => (0_u32..4).prop_map(Limit::At)]
+}
+
+fn any_slots() -> impl Strategy<Value = SlotSet> {
+    vec((0_u16..2).prop_map(SlotId), 0..3).prop_map(|slots| SlotSet::of(&slots))
+}
+
+/// Says nothing: every part of it is replaced.
+const ANY_LEASE: Lease = Lease {
+    beats: BeatSource::Auto,
+    interval: Duration::ZERO,
+    ttl: Duration::ZERO,
+    start_within: Duration::ZERO,
+    hung_after: Limit::None,
+    looping_after: Limit::None,
+    run_for: Limit::None,
+    first_output_within: Limit::None,
+    excuse_max: Duration::ZERO,
+};
+
 fn any_settings() -> impl Strategy<Value = JobSettings> {
     let beats = prop_oneof![Just(BeatSource::Auto), Just(BeatSource::Own), Just(BeatSource::Presence)];
-    let lease =
-        (beats, any_span(), any_span(), any_span(), proptest::option::of(any_span()), proptest::option::of(any_span()))
-            .prop_map(|(beats, interval, ttl, start_within, hung_after, run_for)| Lease {
-                beats,
-                interval,
-                ttl,
-                start_within,
-                hung_after,
-                run_for,
-            });
+    let spans = (any_span(), any_span(), any_span(), any_span());
+    let limits = (any_limit(), any_limit(), any_limit(), any_count());
+    let lease = (beats, spans, limits).prop_map(
+        |(
+            beats,
+            (interval, ttl, start_within, excuse_max),
+            (hung_after, run_for, first_output_within, looping_after),
+        )| {
+            let limits = Lease { hung_after, looping_after, run_for, first_output_within, ..ANY_LEASE };
+            Lease { beats, interval, ttl, start_within, excuse_max, ..limits }
+        },
+    );
     let on = any::<(bool, bool, bool, bool, bool)>().prop_map(|(lost, failed, stale, hung, limit)| ResumeOn {
         lost,
         failed,
@@ -40,21 +67,32 @@ fn any_settings() -> impl Strategy<Value = JobSettings> {
         hung,
         limit,
     });
-    let resume = (on, 1_u32..6, 0_u32..5, any_span(), any_span()).prop_map(
-        |(on, max_attempts, max_pickups, backoff_first, backoff_longest)| ResumePolicy {
+    let sums = (any_count(), any_limit(), prop_oneof![3 => Just(Limit::None), 1 => (1_u64..9).prop_map(Limit::At)]);
+    let counts = (1_u32..6, 0_u32..5, any_span(), any_span(), any::<bool>());
+    let resume = (on, counts, sums).prop_map(
+        |(
+            on,
+            (max_attempts, max_pickups, backoff_first, backoff_longest, spare_busy),
+            (max_attempts_without_progress, wall_time_max, turns),
+        )| ResumePolicy {
             on,
             max_attempts: NonZeroU32::new(max_attempts).unwrap(),
             max_pickups,
+            max_attempts_without_progress,
+            wall_time_max,
+            budget: Budget { turns, ..Budget::default() },
             backoff_first,
             backoff_longest,
+            spare_busy,
         },
     );
     let orphans = prop_oneof![Just(Orphans::End), Just(Orphans::Hold)];
-    (lease, resume, orphans, any::<u64>()).prop_map(|(lease, resume, orphans, seed)| JobSettings {
+    (lease, resume, orphans, any_slots(), any::<u64>()).prop_map(|(lease, resume, orphans, slots, seed)| JobSettings {
         lease,
         resume,
         orphans,
         grace: seconds(1),
+        slots,
         seed,
     })
 }
@@ -74,30 +112,36 @@ fn any_class() -> impl Strategy<Value = Class> {
 }
 
 fn any_ending() -> impl Strategy<Value = Ending> {
-    (any_class(), 0_u64..2, proptest::option::of(0_u64..3), any::<bool>(), any_span()).prop_map(
-        |(class, outcome, checkpoint, launch_failed, ran_for)| Ending {
+    (any_class(), 0_u64..2, proptest::option::of(0_u64..3), any::<bool>(), any_span(), any_spent()).prop_map(
+        |(class, outcome, checkpoint, launch_failed, ran_for, spent)| Ending {
             class,
             outcome: Fingerprint(outcome),
             checkpoint: checkpoint.map(Fingerprint),
             launch_failed,
             ran_for,
+            order: None,
+            spent,
         },
     )
 }
 
+fn any_spent() -> impl Strategy<Value = Spent> {
+    (0_u64..3).prop_map(|turns| Spent { turns, ..Spent::default() })
+}
+
 fn any_heard() -> impl Strategy<Value = Heard> {
-    (0_u64..4, any_span(), any_span(), any_span(), proptest::option::of(0_u64..3), any::<(bool, bool)>(), 0..20)
-        .prop_map(|(sequence, silence, still, running, checkpoint, (failing, broken), stopping)| Heard {
-            sequence,
-            silence,
-            still,
-            running,
-            progress: None,
-            checkpoint: checkpoint.map(Fingerprint),
-            failing,
-            broken,
-            stopping: stopping == 0,
-        })
+    let ages = (any_span(), any_span(), any_span(), proptest::option::of(any_span()));
+    let excuse = proptest::option::of((any_span(), any_span()).prop_map(|(since, length)| Excuse { since, length }));
+    let words = (any::<(bool, bool, bool)>(), 0..20, any::<bool>());
+    let told = (proptest::option::of(0_u64..3), proptest::option::of(0_u64..3), any_spent());
+    (0_u64..4, ages, told, words, excuse).prop_map(
+        |(sequence, (silence, still, running, idle), (progress, checkpoint, spent), words, excuse)| {
+            let ((failing, broken, needs_person), stopping, has_output) = words;
+            let (progress, checkpoint) = (progress.map(Fingerprint), checkpoint.map(Fingerprint));
+            let word = Heard { failing, broken, needs_person, stopping: stopping == 0, has_output, ..Heard::default() };
+            Heard { sequence, silence, still, running, progress, checkpoint, excuse, idle, spent, ..word }
+        },
+    )
 }
 
 fn any_life() -> impl Strategy<Value = Life> {
@@ -146,8 +190,24 @@ fn any_found() -> impl Strategy<Value = Found> {
         epoch: Epoch(epoch),
         pickups,
         attempt,
-        recorded: None,
+        ..Found::default()
     })
+}
+
+fn any_agent() -> impl Strategy<Value = Event> {
+    let bound = |range: core::ops::Range<u32>| prop_oneof![Just(Limit::None), range.prop_map(Limit::At)];
+    prop_oneof![
+        (0_u16..2, bound(0..3))
+            .prop_map(|(slot, running_max)| Event::SlotConfigured { slot: SlotId(slot), running_max }),
+        (bound(1..3), any_span(), bound(0..100), 0_u32..3).prop_map(|(at_once, every, share, count_min)| {
+            let at_once = at_once.bound().and_then(NonZeroU32::new).map_or(Limit::None, Limit::At);
+            let share_percent = share.bound().and_then(|share| u8::try_from(share).ok()).map_or(Limit::None, Limit::At);
+            Event::Configured {
+                pacing: Pacing { at_once, every },
+                blackout: BlackoutSettings { share_percent, count_min },
+            }
+        })
+    ]
 }
 
 /// Anything at all, also what no sane caller would tell.
@@ -177,7 +237,9 @@ fn any_event() -> impl Strategy<Value = Event> {
         4 => (about(), any_proposal())
             .prop_map(|((subject, attempt), proposal)| Event::StrategyAnswered { subject, attempt, proposal }),
         1 => about().prop_map(|(subject, attempt)| Event::LookFailed { subject, attempt }),
-        1 => any_span().prop_map(|length| Event::GapFound { length })
+        1 => any_span().prop_map(|length| Event::GapFound { length }),
+        1 => prop_oneof![Just(Event::StoreFailed), Just(Event::StoreRecovered)],
+        1 => any_agent()
     ]
 }
 
@@ -217,7 +279,11 @@ proptest! {
                 | Event::OrphanEnded { .. }
                 | Event::StrategyAnswered { .. }
                 | Event::LookFailed { .. }
-                | Event::GapFound { .. } => {}
+                | Event::GapFound { .. }
+                | Event::StoreFailed
+                | Event::StoreRecovered
+                | Event::Configured { .. }
+                | Event::SlotConfigured { .. } => {}
             }
             policy.handle_event(event, now);
             let mut actions = drain(&mut policy);
@@ -232,6 +298,65 @@ proptest! {
                     let before = epochs.insert(subject, attempt.epoch);
                     prop_assert!(before.is_none_or(|before| attempt.epoch > before), "an epoch fell after {event:?}");
                     prop_assert!(!stopped.get(&subject).copied().unwrap_or(false), "launched after a stop: {event:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Whose event it is that may bring back what has ended: somebody asks for it, or an attempt of it that nobody told of.
+fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
+    match event {
+        Event::JobAdded { subject: of, .. }
+        | Event::JobRemoved { subject: of }
+        | Event::AttemptStarted { subject: of, .. }
+        | Event::AttemptEnded { subject: of, .. }
+        | Event::WantChanged { subject: of, want: Want::Resume } => *of == subject,
+        Event::WantChanged { .. }
+        | Event::LaunchRefused { .. }
+        | Event::Heard { .. }
+        | Event::SupervisorGone { .. }
+        | Event::OrphanEnded { .. }
+        | Event::StrategyAnswered { .. }
+        | Event::LookFailed { .. }
+        | Event::GapFound { .. }
+        | Event::StoreFailed
+        | Event::StoreRecovered
+        | Event::Configured { .. }
+        | Event::SlotConfigured { .. } => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) })]
+
+    /// What has ended stays so, and no row of what runs says less than why: whoever is stale and runs on is told of with
+    /// the silence, and runs on because nobody asked for more.
+    #[test]
+    fn what_has_ended_is_final_and_whoever_is_stale_is_ended_or_explained(
+        story in vec((any_event(), any_span()), 1..60),
+    ) {
+        let mut policy = Policy::new();
+        let mut now = Moment::ORIGIN.after(seconds(1));
+        let mut settings: BTreeMap<SubjectId, JobSettings> = BTreeMap::new();
+        for (event, span) in story {
+            let before: BTreeMap<_, _> = policy.subjects().map(|view| (view.subject, view)).collect();
+            if let Event::JobAdded { subject, settings: added, .. } = event {
+                settings.insert(subject, added);
+            }
+            policy.handle_event(event, now);
+            now = now.after(span);
+            policy.handle_timeout(now);
+            drain(&mut policy);
+            for view in policy.subjects() {
+                let was = before.get(&view.subject).filter(|_| !may_bring_back(&event, view.subject));
+                if let Some(was) = was.filter(|was| was.phase == Phase::Ended) {
+                    prop_assert_eq!((view.phase, view.attempt), (was.phase, was.attempt), "after {:?}", event);
+                }
+                if view.verdict == Verdict::Stale && view.phase == Phase::Running {
+                    let is_explained = matches!(view.because, Reason::LeaseRanOut { silence, ttl } if silence >= ttl);
+                    prop_assert!(is_explained, "{view:?} after {event:?}");
+                    prop_assert!(!settings[&view.subject].resume.on.stale, "{view:?} runs on after {event:?}");
                 }
             }
         }
@@ -331,7 +456,10 @@ impl World {
     fn collect(&mut self) {
         for action in drain(&mut self.policy) {
             match action {
-                Action::RecordVerdict { .. } | Action::RecordPhase { .. } | Action::RecordGap { .. } => {}
+                Action::RecordVerdict { .. }
+                | Action::RecordPhase { .. }
+                | Action::RecordGap { .. }
+                | Action::RecordBlackout { .. } => {}
                 Action::Launch { .. } => {
                     assert_eq!(self.real, Real::Nothing, "a launch beside what lives or is not recorded");
                     self.orders.push(action);
@@ -352,6 +480,8 @@ impl World {
             checkpoint: None,
             launch_failed: false,
             ran_for: self.now.since(self.started_at),
+            order: None,
+            spent: Spent::default(),
         };
         self.tell(Event::AttemptEnded { subject: JOB, attempt, ending });
     }
@@ -412,7 +542,8 @@ impl World {
             | Action::RecordLost { .. }
             | Action::RecordVerdict { .. }
             | Action::RecordPhase { .. }
-            | Action::RecordGap { .. } => {}
+            | Action::RecordGap { .. }
+            | Action::RecordBlackout { .. } => {}
         }
     }
 

@@ -205,3 +205,33 @@ fn a_stopped_supervisor_did_not_listen() {
     let wall = after.at.as_millis() - before.at.as_millis();
     assert!(wall >= 5000 && after.silence_s.0 <= Duration::from_millis(3000), "{wall} ms, {:?}", after.silence_s);
 }
+
+#[test]
+fn announced_silence_stands_in_the_status_with_its_words_until_progress_ends_it() {
+    let attempt = sleeper();
+    attempt.notify(b"EXTEND_TIMEOUT_USEC=60000000\nSTATUS=the provider asks for a pause");
+    wait_until("the excuse", || status(&attempt).excuse.is_some());
+    let excuse = status(&attempt).excuse.unwrap();
+    assert_eq!(excuse.length_s.0, Duration::from_secs(60));
+    assert_eq!(excuse.because.as_deref(), Some("the provider asks for a pause"));
+    attempt.notify(b"EXTEND_TIMEOUT_USEC=90000000");
+    let length = || status(&attempt).excuse.map(|excuse| excuse.length_s.0).unwrap_or_default();
+    wait_until("the renewal", || length() > Duration::from_secs(60));
+    let renewed = status(&attempt).excuse.unwrap();
+    assert!(renewed.length_s.0 >= Duration::from_secs(90), "from its first word on: {renewed:?}");
+    assert!(renewed.since_s >= excuse.since_s && renewed.since_s.0 < Duration::from_secs(60), "the same excuse");
+    attempt.notify(b"X_LATIDO_PROGRESS=0.5");
+    wait_until("its end", || status(&attempt).excuse.is_none());
+}
+
+#[test]
+fn the_first_output_is_told_at_once_and_idleness_begins_anew_with_each() {
+    let attempt = Job::shell("until test -e go; do sleep 0.02; done; echo hello; exec sleep 1000").start();
+    let mut watcher = attempt.connect();
+    let Answer::Status { status: first } = watcher.ask(&Request::Watch) else { panic!() };
+    assert_eq!(first.output_bytes, 0);
+    std::fs::write(attempt.folder.path().join("go"), "").unwrap();
+    let Some(Answer::Status { status: told }) = watcher.hear() else { panic!() };
+    assert_eq!(told.output_bytes, 6);
+    assert!(told.idle_s.unwrap().0 < Duration::from_secs(5));
+}

@@ -32,7 +32,7 @@ fn each_reason_has_its_class() {
     for (because, class) in classes {
         let attempt = Job::shell("trap 'exit 0' TERM; echo > ready; while :; do sleep 0.01; done").start();
         attempt.said("ready");
-        let request = Request::Stop { grace: None, force: false, because, by: "a test".into() };
+        let request = Request::Stop { beats: None, grace: None, force: false, because, by: "a test".into() };
         attempt.connect().ask(&request);
         let end = attempt.end();
         assert_eq!((end.outcome.code, end.outcome.class), (Some(0), class), "{because:?}");
@@ -115,7 +115,8 @@ fn c133_force_kills_at_once_in_the_middle_of_a_long_grace() {
     attempt.stop(LONG);
     wait_until("the stop shows", || attempt.status().stopping);
     assert!(!is_gone(&attempt.process()));
-    let force = Request::Stop { grace: None, force: true, because: StopReason::Commanded, by: "a test".into() };
+    let force =
+        Request::Stop { beats: None, grace: None, force: true, because: StopReason::Commanded, by: "a test".into() };
     assert_eq!(attempt.connect().ask(&force), Answer::Stopping);
     assert_eq!(attempt.end().outcome.signal, Some(9));
 }
@@ -137,7 +138,28 @@ fn beats_during_a_stop_are_advised_to_stop() {
     attempt.stop(LONG);
     assert_eq!(client.beat(Beat::default()), Answer::Advice { advice: Advice::Stop });
     // A commanded stop outranks the one that runs, a weaker one does not.
-    let weaker = Request::Stop { grace: None, force: true, because: StopReason::Stale, by: "the agent".into() };
+    let weaker =
+        Request::Stop { beats: None, grace: None, force: true, because: StopReason::Stale, by: "the agent".into() };
     client.ask(&weaker);
     assert_eq!(attempt.end().outcome.class, Class::Stopped);
+}
+
+#[test]
+fn an_order_to_end_for_silence_is_void_where_a_beat_has_come_since() {
+    let attempt = Job::shell("exec sleep 1000").start();
+    let mut client = attempt.connect();
+    client.beat(Beat::default());
+    client.beat(Beat::default());
+    let stale = |beats| Request::Stop {
+        grace: None,
+        force: true,
+        beats: Some(beats),
+        because: StopReason::Stale,
+        by: "the agent".into(),
+    };
+    assert!(matches!(client.ask(&stale(1)), Answer::Error { .. }));
+    assert!(!is_gone(&attempt.process()));
+    assert!(matches!(client.ask(&stale(2)), Answer::Stopping));
+    let end = attempt.end();
+    assert_eq!((end.outcome.class, end.stopped_for), (Class::Lost, Some(StopReason::Stale)));
 }

@@ -15,7 +15,7 @@ use latido_protocol::attempt::{Answer, Beat, Report, Request, StopReason};
 use latido_protocol::disk;
 use latido_protocol::files::*;
 use latido_protocol::layout::{AttemptDir, JobDir, StateDir};
-use latido_protocol::{FORMAT_VERSION, Limit, Span, WallTime};
+use latido_protocol::{CountLimit, FORMAT_VERSION, Limit, Span, WallTime};
 
 /// Between two looks at a condition.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -117,6 +117,7 @@ impl Job {
             launched_at: at,
             starter: identity::own().unwrap(),
             because: "first attempt".into(),
+            by_hand: false,
             command: self.command.clone(),
             directory,
             checkpoint: "from before".into(),
@@ -195,6 +196,7 @@ impl Attempt {
 
     pub(crate) fn stop(&self, grace: Duration) -> Answer {
         self.connect().ask(&Request::Stop {
+            beats: None,
             grace: Some(Span(grace)),
             force: false,
             because: StopReason::Commanded,
@@ -284,7 +286,15 @@ fn settings() -> JobSettings {
             max_attempts: 5,
             max_pickups: 5,
             backoff: Backoff { first: seconds(5), longest: seconds(300) },
+            max_attempts_without_progress: CountLimit::None,
+            wall_time_max: Limit::None,
+            spare_busy: true,
+            budget: Budget::default(),
         },
+        looping_after: CountLimit::None,
+        first_output_within: Limit::None,
+        excuse_max: seconds(3600),
+        slots: vec![],
         orphans: Orphans::End,
         grace: seconds(10),
         log: LogLimits { size_max: 10 * 1024 * 1024, files_max: 3 },

@@ -212,6 +212,8 @@ mod tests {
             progress: Some(Progress { checkpoint: Some(checkpoint.to_owned()), ..Progress::default() }),
             recorded_by: "a test".to_owned(),
             proof: "a test".to_owned(),
+            stopped_for: None,
+            spent: Default::default(),
         }
     }
 

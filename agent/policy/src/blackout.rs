@@ -1,0 +1,217 @@
+//! When the observer may be at fault: what it did not hear then counts against nobody.
+
+use core::time::Duration;
+
+use crate::{Limit, Moment};
+
+/// A gap at least this long is a new beginning for everybody: whoever was to be heard meanwhile has to have the time to
+/// be heard again. A shorter one is cut out of the time line and changes nothing else, so that a busy host, whose passes
+/// are late by a second now and then, never puts off a verdict for good.
+const GAP_MIN: Duration = Duration::from_secs(10);
+
+/// Subjects that fell silent together turn stale within one interval. So long are they counted together.
+const TOGETHER_FOR: Duration = Duration::from_secs(30);
+
+/// A blackout that shows no other sign for this long is over.
+const CALM_AFTER: Duration = Duration::from_secs(60);
+
+/// When so many turn stale together that the agent doubts itself first. Both bounds have to be reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlackoutSettings {
+    /// share of all that are watched, in percent
+    pub share_percent: Limit<u8>,
+    /// subjects
+    pub count_min: u32,
+}
+
+/// Why the agent does not trust what it did not hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlackoutCause {
+    /// Many fell silent together.
+    MassStaleness {
+        /// how many
+        stale: u32,
+        /// of how many that are watched
+        watched: u32,
+    },
+    /// The store did not take what was recorded.
+    StoreFailed,
+}
+
+/// What changed about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlackoutChange {
+    /// It begins: an alert about the agent itself.
+    Began(BlackoutCause),
+    /// Nothing more was seen of it for a while.
+    Ended,
+}
+
+/// Guards every verdict that is drawn from silence, whatever the kind of subject. Silence counts from
+/// [`baseline`](Self::baseline) on at the earliest; who asks it for that, and asks [`believes`](Self::believes) before a
+/// sweep acts, is guarded.
+#[derive(Debug)]
+pub(crate) struct Blackout {
+    settings: BlackoutSettings,
+    baseline: Moment,
+    store_failed: bool,
+    /// fires until then; `None` while nothing is the matter, and without an end while the store is away
+    calm_at: Option<Moment>,
+    /// how many turned stale since when
+    together: (u32, Moment),
+    change: Option<BlackoutChange>,
+}
+
+impl Default for Blackout {
+    fn default() -> Self {
+        Self {
+            settings: BlackoutSettings::default(),
+            baseline: Moment::ORIGIN,
+            store_failed: false,
+            calm_at: None,
+            together: (0, Moment::ORIGIN),
+            change: None,
+        }
+    }
+}
+
+impl Blackout {
+    /// Changes when it doubts.
+    pub(crate) fn set(&mut self, settings: BlackoutSettings) {
+        self.settings = settings;
+    }
+
+    /// No silence from before this moment counts. While the store is away that is the present: nobody grows silent.
+    pub(crate) fn baseline(&self, now: Moment) -> Moment {
+        if self.store_failed { now } else { self.baseline }
+    }
+
+    /// Answers whether somebody that was last heard at `heard_at` would turn stale for the first time since the baseline.
+    /// Who has been silent ever since had a second chance, and is believed.
+    pub(crate) fn is_fresh(&self, heard_at: Moment) -> bool {
+        heard_at >= self.baseline
+    }
+
+    /// Answers whether a sweep may act in which `fresh` subjects turn stale of `watched`. If not, a new baseline holds.
+    pub(crate) fn believes(&mut self, fresh: u32, watched: u32, now: Moment) -> bool {
+        let (counted, since) = self.together;
+        self.together =
+            if now.since(since) < TOGETHER_FOR { (counted.saturating_add(fresh), since) } else { (fresh, now) };
+        let stale = self.together.0;
+        let Limit::At(share) = self.settings.share_percent else { return true };
+        let is_share = u64::from(stale) * 100 >= u64::from(share) * u64::from(watched);
+        if fresh == 0 || stale < self.settings.count_min.max(1) || !is_share {
+            return true;
+        }
+        self.together = (0, now);
+        self.baseline = now;
+        self.begin(BlackoutCause::MassStaleness { stale, watched }, now);
+        false
+    }
+
+    /// The agent could not hear for `length`.
+    pub(crate) fn handle_gap(&mut self, length: Duration, now: Moment) {
+        if length >= GAP_MIN {
+            self.baseline = now;
+        }
+    }
+
+    /// The store did not take what was recorded, or takes it again.
+    pub(crate) fn handle_store(&mut self, failed: bool, now: Moment) {
+        if failed && !self.store_failed {
+            self.begin(BlackoutCause::StoreFailed, now);
+        } else if !failed && self.store_failed {
+            self.baseline = now;
+            self.calm_at = Some(now.after(CALM_AFTER));
+        }
+        self.store_failed = failed;
+    }
+
+    /// When it may be over.
+    pub(crate) fn poll_timeout(&self) -> Option<Moment> {
+        self.calm_at.filter(|_| !self.store_failed)
+    }
+
+    /// Ends it, if it is over.
+    pub(crate) fn handle_timeout(&mut self, now: Moment) {
+        if self.poll_timeout().is_some_and(|calm_at| calm_at <= now) {
+            self.calm_at = None;
+            self.change = Some(BlackoutChange::Ended);
+        }
+    }
+
+    /// Takes out what changed.
+    pub(crate) fn poll_change(&mut self) -> Option<BlackoutChange> {
+        self.change.take()
+    }
+
+    /// One alert stands for all signs that come before it is over.
+    fn begin(&mut self, cause: BlackoutCause, now: Moment) {
+        if self.calm_at.replace(now.after(CALM_AFTER)).is_none() {
+            self.change = Some(BlackoutChange::Began(cause));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WATCHED: u32 = 10;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::ORIGIN.after(Duration::from_secs(seconds))
+    }
+
+    fn guard() -> Blackout {
+        let mut guard = Blackout::default();
+        guard.set(BlackoutSettings { share_percent: Limit::At(50), count_min: 3 });
+        guard
+    }
+
+    #[test]
+    fn it_doubts_only_when_both_bounds_are_reached() {
+        for (stale, watched, believed) in [(2, 2, true), (3, 6, false), (3, 7, true), (4, 7, false)] {
+            assert_eq!(guard().believes(stale, watched, at(1000)), believed, "{stale} of {watched}");
+        }
+        assert!(Blackout::default().believes(900, 900, at(1000)), "not asked for");
+    }
+
+    #[test]
+    fn those_that_turn_stale_within_one_interval_are_counted_together() {
+        let mut close = guard();
+        assert!((0..4).all(|step| close.believes(1, WATCHED, at(1000 + 7 * step))));
+        assert!(!close.believes(1, WATCHED, at(1028)));
+        let mut apart = guard();
+        assert!((0..40).all(|step| apart.believes(1, WATCHED, at(1000 + 8 * step))));
+    }
+
+    #[test]
+    fn it_begins_once_and_ends_when_it_is_calm() {
+        let mut guard = guard();
+        assert!(!guard.believes(WATCHED, WATCHED, at(1000)));
+        let cause = BlackoutCause::MassStaleness { stale: WATCHED, watched: WATCHED };
+        assert_eq!(guard.poll_change(), Some(BlackoutChange::Began(cause)));
+        guard.handle_store(true, at(1001));
+        assert_eq!((guard.poll_change(), guard.poll_timeout()), (None, None), "no end while the store is away");
+        guard.handle_store(false, at(1500));
+        guard.handle_timeout(at(1559));
+        assert_eq!(guard.poll_change(), None);
+        guard.handle_timeout(at(1560));
+        assert_eq!((guard.poll_change(), guard.poll_timeout()), (Some(BlackoutChange::Ended), None));
+    }
+
+    #[test]
+    fn silence_counts_from_the_end_of_what_could_not_be_heard() {
+        let mut guard = guard();
+        guard.handle_gap(Duration::from_secs(9), at(1000));
+        assert_eq!(guard.baseline(at(1005)), Moment::ORIGIN, "a short gap is no new beginning");
+        guard.handle_gap(Duration::from_secs(10), at(2000));
+        assert_eq!(guard.baseline(at(2005)), at(2000));
+        guard.handle_store(true, at(3000));
+        assert_eq!(guard.baseline(at(3500)), at(3500));
+        guard.handle_store(false, at(4000));
+        assert_eq!(guard.baseline(at(4005)), at(4000));
+        assert!(!guard.is_fresh(at(3999)) && guard.is_fresh(at(4000)));
+    }
+}

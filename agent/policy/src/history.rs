@@ -1,0 +1,316 @@
+//! What the attempts of a job came to, and what of that decides how it goes on.
+
+use core::time::Duration;
+
+use crate::backoff::delay;
+use crate::{Class, Ending, Fingerprint, ResumePolicy, Spent};
+
+/// Checkpoints that are remembered, so that only a new one counts as progress. A job that goes back further than this
+/// many checkpoints is taken to move.
+const CHECKPOINTS_MAX: usize = 16;
+
+/// Whoever runs shorter than this died at its start.
+const QUICK_DEATH: Duration = Duration::from_secs(1);
+
+/// So many identical quick deaths in a row are a sure failure.
+const IDENTICAL_DEATHS_MAX: u32 = 3;
+
+/// The endings of a job, and what they tell of its progress. Built by telling every ending in its order, which a restart
+/// can do again from the job's files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// endings ever
+    told: u32,
+    /// endings since the last resume by hand
+    attempts: u32,
+    /// those of class `lost` among them
+    pickups: u32,
+    /// endings in a row without a new checkpoint, the one that had the last new checkpoint counted
+    fruitless: u32,
+    /// the same without that one
+    without_progress: u32,
+    /// whether the present attempt made a new checkpoint
+    progressed: bool,
+    seen: [Option<Fingerprint>; CHECKPOINTS_MAX],
+    oldest: usize,
+    deaths: u32,
+    last_death: Option<Fingerprint>,
+    /// time of all attempts since the last resume by hand
+    ran: Duration,
+    /// what all attempts ever used up
+    spent: Spent,
+}
+
+impl History {
+    /// Takes note of an ending.
+    pub fn attempt_ended(&mut self, ending: &Ending) {
+        self.saw(ending.checkpoint);
+        let progressed = core::mem::take(&mut self.progressed);
+        self.told = self.told.saturating_add(1);
+        self.attempts = self.attempts.saturating_add(1);
+        self.pickups = self.pickups.saturating_add(u32::from(ending.class == Class::Lost));
+        self.fruitless = if progressed { 1 } else { self.fruitless.saturating_add(1) };
+        self.without_progress = if progressed { 0 } else { self.without_progress.saturating_add(1) };
+        self.ran = self.ran.saturating_add(ending.ran_for);
+        self.spent = self.spent.plus(ending.spent);
+        let died = match ending.class {
+            Class::Failed | Class::Lost | Class::Limit => true,
+            Class::Completed | Class::Stopped => false,
+        };
+        let quick = ending.launch_failed || ending.ran_for < QUICK_DEATH;
+        self.deaths = match (died && quick && !progressed, self.last_death == Some(ending.outcome)) {
+            (false, _) => 0,
+            (true, true) => self.deaths.saturating_add(1),
+            (true, false) => 1,
+        };
+        self.last_death = (self.deaths > 0).then_some(ending.outcome);
+    }
+
+    /// Begins a new series of attempts because somebody asked for another one. What was seen of its checkpoints stays
+    /// known, and what was used up stays used up.
+    pub fn resumed_by_hand(&mut self) {
+        *self = Self { told: self.told, seen: self.seen, oldest: self.oldest, spent: self.spent, ..Self::default() };
+    }
+
+    /// Takes note of a checkpoint that was there before the present attempt.
+    pub fn learn(&mut self, checkpoint: Option<Fingerprint>) {
+        if checkpoint.is_some() && !self.seen.contains(&checkpoint) {
+            self.seen[self.oldest] = checkpoint;
+            self.oldest = (self.oldest + 1) % CHECKPOINTS_MAX;
+        }
+    }
+
+    /// Takes `endings` for ended without progress, `pickups` of them lost, where their files tell no more. Answers
+    /// whether anything had to be assumed.
+    pub(crate) fn assume(&mut self, endings: u32, pickups: u32) -> bool {
+        let missing = endings.saturating_sub(self.told);
+        if missing == 0 {
+            return false;
+        }
+        self.told = endings;
+        self.attempts = self.attempts.saturating_add(missing);
+        self.pickups = self.pickups.max(pickups);
+        self.fruitless = self.fruitless.saturating_add(missing);
+        self.without_progress = self.without_progress.saturating_add(missing);
+        true
+    }
+
+    /// Takes note of a checkpoint that the present attempt made.
+    pub(crate) fn saw(&mut self, checkpoint: Option<Fingerprint>) {
+        if checkpoint.is_some() && !self.seen.contains(&checkpoint) {
+            self.progressed = true;
+            self.learn(checkpoint);
+        }
+    }
+
+    /// Endings since the last resume by hand.
+    pub(crate) const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Endings of class `lost` since the last resume by hand.
+    pub(crate) const fn pickups(&self) -> u32 {
+        self.pickups
+    }
+
+    /// Endings in a row without a new checkpoint.
+    pub(crate) const fn without_progress(&self) -> u32 {
+        self.without_progress
+    }
+
+    /// Time of all ended attempts since the last resume by hand.
+    pub(crate) const fn ran(&self) -> Duration {
+        self.ran
+    }
+
+    /// What all ended attempts used up.
+    pub(crate) const fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Answers how many identical quick deaths there were in a row, once they are too many.
+    pub(crate) fn identical_deaths(&self) -> Option<u32> {
+        (self.deaths >= IDENTICAL_DEATHS_MAX).then_some(self.deaths)
+    }
+
+    /// Answers how long it waits before the next attempt: doubled for each ending without progress. The same history
+    /// waits equally long, so that a restart changes nothing.
+    pub(crate) fn delay(&self, policy: &ResumePolicy, seed: u64) -> Duration {
+        delay(policy, self.fruitless, seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZeroU32;
+
+    use super::*;
+    use crate::{Budget, Limit, ResumeOn};
+
+    fn policy(first: u64, longest: u64) -> ResumePolicy {
+        ResumePolicy {
+            on: ResumeOn::default(),
+            max_attempts: NonZeroU32::MAX,
+            max_pickups: u32::MAX,
+            backoff_first: Duration::from_secs(first),
+            backoff_longest: Duration::from_secs(longest),
+            max_attempts_without_progress: Limit::None,
+            wall_time_max: Limit::None,
+            budget: Budget::default(),
+            spare_busy: true,
+        }
+    }
+
+    fn assumed(endings: u32) -> History {
+        let mut history = History::default();
+        assert!(history.assume(endings, 0));
+        history
+    }
+
+    fn death(outcome: u64, checkpoint: Option<u64>, ran_for: Duration) -> Ending {
+        Ending {
+            class: Class::Failed,
+            outcome: Fingerprint(outcome),
+            checkpoint: checkpoint.map(Fingerprint),
+            launch_failed: false,
+            ran_for,
+            order: None,
+            spent: Spent::default(),
+        }
+    }
+
+    /// The delay without its jitter, which shortens it by less than a fifth.
+    fn near(actual: Duration, whole: u64) -> bool {
+        let whole = Duration::from_secs(whole);
+        actual <= whole && actual > whole * 4 / 5 - Duration::from_nanos(1)
+    }
+
+    #[test]
+    fn the_delay_doubles_up_to_the_longest() {
+        let mut history = History::default();
+        for whole in [5, 10, 20, 40, 60, 60, 60] {
+            history.attempt_ended(&death(1, None, Duration::from_secs(9)));
+            let delay = history.delay(&policy(5, 60), 7);
+            assert!(near(delay, whole), "{delay:?} is not near {whole}s");
+        }
+    }
+
+    #[test]
+    fn a_new_best_checkpoint_resets_the_delay() {
+        let mut history = History::default();
+        for (checkpoint, whole) in [(Some(1), 5), (Some(1), 10), (None, 20), (Some(2), 5), (Some(1), 10), (Some(2), 20)]
+        {
+            history.attempt_ended(&death(1, checkpoint, Duration::from_secs(9)));
+            let delay = history.delay(&policy(5, 600), 7);
+            assert!(near(delay, whole), "{delay:?} is not near {whole}s at {checkpoint:?}");
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_made_and_left_again_counts_for_its_attempt() {
+        let mut history = assumed(3);
+        history.saw(Some(Fingerprint(1)));
+        history.saw(Some(Fingerprint(2)));
+        history.attempt_ended(&death(1, Some(1), Duration::from_secs(9)));
+        assert!(near(history.delay(&policy(5, 600), 7), 5));
+    }
+
+    #[test]
+    fn a_checkpoint_that_was_found_is_not_new() {
+        let mut history = assumed(2);
+        history.learn(Some(Fingerprint(1)));
+        history.attempt_ended(&death(1, Some(1), Duration::from_secs(9)));
+        assert!(near(history.delay(&policy(5, 600), 7), 20));
+    }
+
+    #[test]
+    fn no_backoff_means_no_delay() {
+        let mut history = assumed(40);
+        history.attempt_ended(&death(1, None, Duration::ZERO));
+        assert_eq!(history.delay(&policy(0, 60), 7), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_seed_spreads_the_delays_and_repeats_them() {
+        let mut history = History::default();
+        history.attempt_ended(&death(1, None, Duration::ZERO));
+        let delays: Vec<_> = (0..100).map(|seed| history.delay(&policy(100, 100), seed)).collect();
+        assert_eq!(delays, (0..100).map(|seed| history.delay(&policy(100, 100), seed)).collect::<Vec<_>>());
+        let (least, most) = (delays.iter().min().unwrap(), delays.iter().max().unwrap());
+        assert!(*most - *least > Duration::from_secs(15), "{least:?}..{most:?}");
+    }
+
+    #[test]
+    fn a_delay_without_end_does_not_overflow() {
+        let mut history = assumed(u32::MAX);
+        history.attempt_ended(&death(1, None, Duration::ZERO));
+        let mut policy = policy(1, 1);
+        policy.backoff_first = Duration::MAX;
+        policy.backoff_longest = Duration::MAX;
+        assert!(history.delay(&policy, 7) > Duration::MAX / 2);
+    }
+
+    #[test]
+    fn three_identical_quick_deaths_are_too_many() {
+        let quick = Duration::from_millis(999);
+        let mut history = History::default();
+        history.attempt_ended(&death(1, None, quick));
+        history.attempt_ended(&death(1, None, quick));
+        assert_eq!(history.identical_deaths(), None);
+        history.attempt_ended(&death(1, None, quick));
+        assert_eq!(history.identical_deaths(), Some(3));
+    }
+
+    #[test]
+    fn another_death_a_longer_life_or_progress_breaks_the_row() {
+        let quick = Duration::from_millis(10);
+        for other in [death(2, None, quick), death(1, None, Duration::from_secs(1)), death(1, Some(1), quick)] {
+            let mut history = History::default();
+            for ending in [death(1, None, quick), death(1, None, quick), other, death(1, None, quick)] {
+                history.attempt_ended(&ending);
+                assert_eq!(history.identical_deaths(), None, "after {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_resume_by_hand_starts_over_and_remembers_checkpoints() {
+        let mut history = History::default();
+        for _ in 0..3 {
+            history.attempt_ended(&death(1, Some(1), Duration::ZERO));
+        }
+        history.resumed_by_hand();
+        history.attempt_ended(&death(1, Some(1), Duration::ZERO));
+        assert_eq!(history.identical_deaths(), None);
+        history.attempt_ended(&death(1, Some(1), Duration::ZERO));
+        assert!(near(history.delay(&policy(5, 600), 7), 10));
+    }
+
+    #[test]
+    fn what_is_told_again_in_its_order_makes_the_same_history() {
+        let endings: Vec<_> =
+            (1..9).map(|step| death(step % 3, (step % 4 == 0).then_some(step), Duration::ZERO)).collect();
+        let mut lived = History::default();
+        for ending in &endings {
+            lived.saw(ending.checkpoint);
+            lived.attempt_ended(ending);
+        }
+        let mut told = History::default();
+        endings.iter().for_each(|ending| told.attempt_ended(ending));
+        assert_eq!(told, lived);
+        assert!(!told.assume(8, 3), "nothing is missing");
+        assert_eq!((told, told.delay(&policy(5, 60), 7)), (lived, lived.delay(&policy(5, 60), 7)));
+    }
+
+    #[test]
+    fn a_resume_by_hand_gives_back_attempts_and_time_and_no_budget() {
+        let spends = Ending { spent: Spent { turns: 2, ..Spent::default() }, ..death(1, None, Duration::from_secs(5)) };
+        let mut history = History::default();
+        history.attempt_ended(&spends);
+        history.attempt_ended(&spends);
+        let sums = |history: &History| (history.attempts(), history.without_progress(), history.ran().as_secs());
+        assert_eq!((sums(&history), history.spent().turns), ((2, 2, 10), 4));
+        history.resumed_by_hand();
+        assert_eq!((sums(&history), history.spent().turns), ((0, 0, 0), 4));
+    }
+}

@@ -1,0 +1,246 @@
+//! Who may start when: slots, their queue, and the pace of resumes.
+
+use core::num::NonZeroU32;
+use std::collections::BTreeMap;
+
+use latido_policy::{
+    Action, BlackoutSettings, Class, Event, Found, FoundState, JobSettings, Limit, Moment, NextStep, Pacing, Phase,
+    Policy, Proposal, Reason, SlotId, SlotSet, SubjectId, Want,
+};
+
+use crate::harness::{Bench, attempt, ending, found, found_running, seconds, settings, supervisor};
+
+const GPU: SlotId = SlotId(1);
+const DISK: SlotId = SlotId(2);
+
+fn in_slots(slots: &[SlotId]) -> JobSettings {
+    JobSettings { slots: SlotSet::of(slots), ..settings() }
+}
+
+fn limit(bench: &mut Bench, slot: SlotId, running_max: u32) -> Vec<u32> {
+    launched(&bench.tell(Event::SlotConfigured { slot, running_max: Limit::At(running_max) }))
+}
+
+fn pace(bench: &mut Bench, at_once: u32, every: u64) {
+    let pacing = Pacing { at_once: Limit::At(NonZeroU32::new(at_once).unwrap()), every: seconds(every) };
+    bench.tell(Event::Configured { pacing, blackout: BlackoutSettings::default() });
+}
+
+/// The subjects whose launch is ordered, in order.
+fn launched(actions: &[Action]) -> Vec<u32> {
+    let launched = |action: &Action| if let Action::Launch { subject, .. } = action { Some(subject.0) } else { None };
+    actions.iter().filter_map(launched).collect()
+}
+
+fn add(bench: &mut Bench, number: u32, settings: JobSettings, found: Found) -> Vec<u32> {
+    launched(&bench.tell(Event::JobAdded { subject: SubjectId(number), settings, found }))
+}
+
+fn started(bench: &mut Bench, number: u32) {
+    let (subject, attempt) = (SubjectId(number), attempt(1));
+    bench.tell(Event::AttemptStarted { subject, attempt, supervisor: supervisor(attempt), process: None });
+}
+
+fn ended(bench: &mut Bench, number: u32, class: Class) -> Vec<u32> {
+    launched(&bench.tell(Event::AttemptEnded {
+        subject: SubjectId(number),
+        attempt: attempt(1),
+        ending: ending(class),
+    }))
+}
+
+fn want(bench: &mut Bench, number: u32, want: Want) -> Vec<u32> {
+    launched(&bench.tell(Event::WantChanged { subject: SubjectId(number), want }))
+}
+
+fn phase(bench: &Bench, number: u32) -> Phase {
+    bench.policy.subject(SubjectId(number)).unwrap().phase
+}
+
+fn place(bench: &Bench, number: u32) -> Option<u32> {
+    bench.policy.subject(SubjectId(number)).and_then(|view| view.place)
+}
+
+/// One slot, held by job 0; jobs 1 to 3 wait for it in this order.
+fn one_gpu() -> Bench {
+    let mut bench = Bench::empty();
+    limit(&mut bench, GPU, 1);
+    assert_eq!(add(&mut bench, 0, in_slots(&[GPU]), Found::default()), [0]);
+    started(&mut bench, 0);
+    for number in 1..=3 {
+        assert_eq!(add(&mut bench, number, in_slots(&[GPU]), Found::default()), []);
+    }
+    bench
+}
+
+#[test]
+fn a_slot_lets_in_as_many_as_it_has_and_the_rest_wait_in_order_and_show_their_place() {
+    let mut bench = one_gpu();
+    let view = bench.policy.subject(SubjectId(2)).unwrap();
+    assert_eq!((view.phase, view.phase_because, view.place), (Phase::Queued, Reason::SlotAwaited, Some(2)));
+    assert_eq!((view.next, bench.pass(seconds(100_000))), (None, vec![]), "only an ending lets it in");
+    assert_eq!(ended(&mut bench, 0, Class::Completed), [1]);
+    assert_eq!([1, 2, 3].map(|number| place(&bench, number)), [None, Some(1), Some(2)]);
+}
+
+#[test]
+fn a_slot_is_free_only_when_nothing_of_its_holder_can_live() {
+    let mut bench = one_gpu();
+    let gone = |process| Event::SupervisorGone { subject: SubjectId(0), attempt: attempt(1), process };
+    assert_eq!(launched(&bench.tell(gone(latido_policy::Life::Alive))), []);
+    let survived = |survivors| Event::OrphanEnded { subject: SubjectId(0), attempt: attempt(1), survivors };
+    assert_eq!(launched(&bench.tell(survived(1))), [], "held, and it lives");
+    want(&mut bench, 0, Want::Resume);
+    assert_eq!(launched(&bench.tell(survived(0))), [], "proven gone, and not recorded yet");
+    assert_eq!(ended(&mut bench, 0, Class::Lost), [1]);
+}
+
+// graphile/worker#254
+#[test]
+fn c096_the_last_attempt_frees_its_slot_with_its_ending() {
+    let mut bench = Bench::empty();
+    limit(&mut bench, GPU, 1);
+    let mut last = in_slots(&[GPU]);
+    last.resume.max_attempts = NonZeroU32::MIN;
+    add(&mut bench, 0, last, Found::default());
+    started(&mut bench, 0);
+    add(&mut bench, 1, in_slots(&[GPU]), Found::default());
+    let actions =
+        bench.tell(Event::AttemptEnded { subject: SubjectId(0), attempt: attempt(1), ending: ending(Class::Lost) });
+    assert_eq!((phase(&bench, 0), launched(&actions)), (Phase::Stuck, vec![1]), "in the same step");
+}
+
+#[test]
+fn a_stop_a_pause_and_a_removal_take_a_job_out_of_the_line() {
+    let mut bench = one_gpu();
+    want(&mut bench, 1, Want::Stop);
+    want(&mut bench, 2, Want::Pause(None));
+    assert_eq!((phase(&bench, 1), phase(&bench, 2), place(&bench, 3)), (Phase::Ended, Phase::Paused, Some(1)));
+    assert_eq!(want(&mut bench, 2, Want::Run), []);
+    assert_eq!((place(&bench, 3), place(&bench, 2)), (Some(1), Some(2)), "at the end of it");
+    bench.tell(Event::JobRemoved { subject: SubjectId(3) });
+    assert_eq!(ended(&mut bench, 0, Class::Completed), [2]);
+}
+
+#[test]
+fn a_holder_that_is_removed_gives_its_slot_back() {
+    let mut bench = one_gpu();
+    assert_eq!(launched(&bench.tell(Event::JobRemoved { subject: SubjectId(0) })), [1]);
+}
+
+#[test]
+fn nobody_passes_another_that_waits_for_the_same_slot() {
+    let mut bench = Bench::empty();
+    limit(&mut bench, GPU, 1);
+    limit(&mut bench, DISK, 1);
+    assert_eq!(add(&mut bench, 0, in_slots(&[GPU]), Found::default()), [0]);
+    assert_eq!(add(&mut bench, 1, in_slots(&[GPU, DISK]), Found::default()), []);
+    assert_eq!(add(&mut bench, 2, in_slots(&[DISK]), Found::default()), [], "the disk is free, and job 1 waits for it");
+    assert_eq!(add(&mut bench, 3, settings(), Found::default()), [3], "who needs no slot waits for nobody");
+    assert_eq!(ended(&mut bench, 0, Class::Completed), [1]);
+    started(&mut bench, 1);
+    assert_eq!(ended(&mut bench, 1, Class::Completed), [2]);
+}
+
+#[test]
+fn more_room_lets_in_at_once_and_less_room_ends_nobody() {
+    let mut bench = one_gpu();
+    assert_eq!(limit(&mut bench, GPU, 3), [1, 2]);
+    assert_eq!(limit(&mut bench, GPU, 1), []);
+    assert_eq!(ended(&mut bench, 0, Class::Completed), [], "two still run");
+    assert_eq!(phase(&bench, 1), Phase::Launching);
+}
+
+#[test]
+fn what_was_found_running_holds_its_slots() {
+    let mut bench = Bench::empty();
+    limit(&mut bench, GPU, 1);
+    for number in [0, 1] {
+        add(&mut bench, number, in_slots(&[GPU]), found_running(1, latido_policy::Heard::default()));
+        assert_eq!(phase(&bench, number), Phase::Running, "it runs, whatever the limit says");
+    }
+    assert_eq!(add(&mut bench, 2, in_slots(&[GPU]), Found::default()), []);
+    assert_eq!(ended(&mut bench, 0, Class::Completed), []);
+    assert_eq!(ended(&mut bench, 1, Class::Completed), [2]);
+}
+
+/// Jobs whose attempt 1 was lost in an outage, found by an agent that starts; each strategy says at once: launch.
+fn after_an_outage(bench: &mut Bench, count: u32) -> BTreeMap<u32, Moment> {
+    let mut starts = BTreeMap::new();
+    for number in 0..count {
+        add(bench, number, settings(), found(1, FoundState::Ended(ending(Class::Lost))));
+    }
+    for number in 0..count {
+        let answer =
+            Event::StrategyAnswered { subject: SubjectId(number), attempt: attempt(1), proposal: Proposal::Launch };
+        starts.extend(launched(&bench.tell(answer)).into_iter().map(|number| (number, bench.now)));
+    }
+    while let Some(next) = bench.policy.poll_timeout().filter(|_| starts.len() < count as usize) {
+        let actions = bench.pass(next.since(bench.now));
+        starts.extend(launched(&actions).into_iter().map(|number| (number, bench.now)));
+    }
+    starts
+}
+
+// eltmon/overdeck#1665, paperclipai/paperclip PR #12150
+#[test]
+fn c211_c212_forty_resumes_after_an_outage_come_one_after_another_in_a_stable_order() {
+    let mut bench = Bench::empty();
+    pace(&mut bench, 4, 2);
+    let begin = bench.now;
+    let starts = after_an_outage(&mut bench, 40);
+    let at: Vec<u64> = starts.values().map(|moment| moment.since(begin).as_secs()).collect();
+    assert_eq!(at[..6], [0, 0, 0, 0, 2, 4]);
+    assert_eq!((at.len(), at[39]), (40, 72));
+    assert!(at.is_sorted(), "in the order in which they came");
+}
+
+#[test]
+fn whoever_waits_for_the_pace_shows_its_place_and_when_its_turn_comes() {
+    let mut bench = Bench::empty();
+    pace(&mut bench, 2, 10);
+    for number in 0..5 {
+        add(&mut bench, number, settings(), Found::default());
+    }
+    let view = bench.policy.subject(SubjectId(3)).unwrap();
+    assert_eq!((view.phase, view.phase_because, view.place), (Phase::Queued, Reason::PaceAwaited, Some(2)));
+    assert_eq!(view.next, Some((NextStep::Launch, bench.now.after(seconds(20)))));
+    assert_eq!(launched(&bench.pass(seconds(20))), [2, 3]);
+}
+
+#[test]
+fn a_resume_by_hand_keeps_no_pace() {
+    let mut bench = Bench::empty();
+    pace(&mut bench, 1, 1000);
+    add(&mut bench, 0, settings(), Found::default());
+    add(&mut bench, 1, settings(), found(1, FoundState::Ended(ending(Class::Lost))));
+    let (subject, attempt, proposal) = (SubjectId(1), attempt(1), Proposal::Launch);
+    bench.tell(Event::StrategyAnswered { subject, attempt, proposal });
+    assert_eq!(phase(&bench, 1), Phase::Queued);
+    want(&mut bench, 1, Want::Resume);
+    assert_eq!(launched(&bench.tell(Event::StrategyAnswered { subject, attempt, proposal })), [1]);
+}
+
+// makecindy/cindy PR #944
+#[test]
+fn c007_waiting_for_a_slot_is_no_running_and_a_gap_takes_nobody_out_of_the_line() {
+    let mut bench = one_gpu();
+    bench.pass(seconds(5));
+    bench.tell(Event::GapFound { length: seconds(60) });
+    bench.pass(seconds(1000));
+    assert_eq!((phase(&bench, 1), place(&bench, 1)), (Phase::Queued, Some(1)));
+    assert_eq!(ended(&mut bench, 0, Class::Completed), [1]);
+}
+
+#[test]
+fn a_policy_that_was_told_of_no_limits_keeps_nobody_waiting() {
+    let mut policy = Policy::new();
+    for number in 0..100 {
+        let settings = in_slots(&[GPU]);
+        policy.handle_event(
+            Event::JobAdded { subject: SubjectId(number), settings, found: Found::default() },
+            Moment::ORIGIN,
+        );
+    }
+    assert!(policy.subjects().all(|view| view.phase == Phase::Launching));
+}
