@@ -34,6 +34,8 @@ pub(crate) struct Truth {
     pub(crate) lines: u32,
     /// the agent knows of it
     pub(crate) told: bool,
+    /// it stood still for too long at some time: an order of then may come late
+    was_hung: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -183,7 +185,9 @@ impl Job {
             "stuck" => self.is_spent() || excused(&[Excuse::StrategyGaveUp]),
             _ => {
                 use Excuse as E;
-                self.refusals >= REFUSALS || excused(&[E::StrategyHeld, E::Survivors, E::Blind, E::OrphanLeft])
+                self.refusals >= REFUSALS
+                    || self.told == Some(Want::Pause)
+                    || excused(&[E::StrategyHeld, E::Survivors, E::Blind, E::OrphanLeft])
             }
         };
         if is_explained { Ok(()) } else { Err(format!("it is {phase}, and nothing explains it: {last:?}")) }
@@ -244,6 +248,9 @@ impl Reference {
             },
             arrived_at: now,
         };
+        let Measure { still, broken, .. } = self.longest(job, status.epoch, now);
+        let is_hung = broken || self.jobs[job].settings.hung_after.duration().is_some_and(|limit| still >= limit);
+        self.jobs[job].attempt(status.epoch).was_hung |= is_hung;
         let rank = |word: &Word| (word.epoch, word.sequence, word.measure.silence);
         if self.jobs[job].word.is_none_or(|known| rank(&known) < rank(&word)) {
             self.jobs[job].word = Some(word);
@@ -278,6 +285,8 @@ impl Reference {
         let lives = truth.work_lives || truth.supervisor_lives;
         let stands_still = settings.hung_after.duration().is_some_and(|limit| still >= limit);
         let is_true = match verdict {
+            // What is paused is not judged: it keeps what it was called before.
+            Verdict::Stale | Verdict::Late | Verdict::Missing | Verdict::Hung if phase == Phase::Paused => true,
             Verdict::Dead => !lives,
             Verdict::Orphaned => !truth.supervisor_lives,
             Verdict::Ended => truth.end.is_some() || !lives,
@@ -300,7 +309,9 @@ impl Reference {
         let is_due = match reason {
             StopReason::Stale => silence >= settings.ttl.0,
             StopReason::Hung => {
+                let was_hung = self.jobs[job].attempts.get(&epoch).is_some_and(|truth| truth.was_hung);
                 broken
+                    || was_hung
                     || settings.looping_after != CountLimit::None
                     || settings.hung_after.duration().is_some_and(|limit| still >= limit)
             }

@@ -44,7 +44,8 @@ pub(crate) fn policy(root: &Path, options: &Options) -> Result<()> {
             succeeds(&mut cargo(root, &["mutants", "--version"])),
             "cargo-mutants is not installed: the policy's tests were NOT tried (`cargo install cargo-mutants --locked`)"
         );
-        let mut mutants = cargo(root, &["mutants", "--package", "latido-policy", "--profile", "mutants", "--no-shuffle"]);
+        let mut mutants =
+            cargo(root, &["mutants", "--package", "latido-policy", "--profile", "mutants", "--no-shuffle"]);
         mutants.arg("--output").arg(&output);
         let status = mutants.status().with_context(|| format!("cannot start `{}`", show(&mutants)))?;
         // 2 and 3: some survived, or had to be ended; both are judged here.
@@ -108,7 +109,10 @@ mod tests {
     fn a_survivor_has_a_reason_and_a_reason_has_a_survivor() {
         let accepted = "# those that survive\nsrc/a.rs: replace > with >= in f | equal: both end at once\n";
         let survivor = "src/a.rs:10:4: replace > with >= in f";
-        assert_eq!(judge(&results(99, &[survivor]), accepted).unwrap(), "99 of 100 mutants are caught, 99 of a hundred");
+        assert_eq!(
+            judge(&results(99, &[survivor]), accepted).unwrap(),
+            "99 of 100 mutants are caught, 99 of a hundred"
+        );
         let unknown = judge(&results(99, &[survivor, "src/a.rs:11:4: replace f with ()"]), accepted).unwrap_err();
         assert!(unknown.to_string().ends_with("the first: src/a.rs: replace f with ()"), "{unknown}");
         assert!(judge(&results(99, &[]), accepted).unwrap_err().to_string().contains("is caught, or is no more"));

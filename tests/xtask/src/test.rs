@@ -49,8 +49,7 @@ pub(crate) fn all(root: &Path) -> Result<()> {
         binaries.iter().filter(|binary| is_simulation(binary)).try_for_each(|binary| run_tests(root, binary))
     })?;
     stages.run("packages", minutes(4), || {
-        let others =
-            binaries.iter().filter(|binary| *binary != system && *binary != tidy && !is_simulation(binary));
+        let others = binaries.iter().filter(|binary| *binary != system && *binary != tidy && !is_simulation(binary));
         others.clone().try_for_each(|binary| run_tests(root, binary))
     })?;
     stages.run("examples in the documents", minutes(1), || {
