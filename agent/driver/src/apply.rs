@@ -105,12 +105,15 @@ impl<S: Store> Driver<S> {
         }
         let stored = self.stored.remove(&name).filter(|stored| stored.kind == translate::kind(SubjectKind::Job));
         let mut latest = Latest::new(found.job.clone(), found.wanted.clone());
-        let mut pickups = found.pickups;
+        let (mut pickups, mut epoch) = (found.pickups, found.epoch);
         let recorded = stored.as_ref().and_then(|stored| stored.recorded);
         if let Some(stored) = stored {
+            latest.row_epoch = stored.epoch;
             latest.journaled_start = stored.state.journaled_start;
             latest.journaled_end = stored.state.journaled_end;
             pickups = pickups.max(stored.pickups);
+            // An epoch that was ordered and came to no file is spent all the same.
+            epoch = epoch.max(stored.epoch);
         }
         let id = self.book.add(latest);
         self.journal_earlier(id, &found.earlier, wall);
@@ -139,7 +142,7 @@ impl<S: Store> Driver<S> {
             settings: translate::settings(&found.job.settings, slots, translate::fingerprint(&found.job.name).0),
             found: policy::Found {
                 want: translate::want(&found.wanted, wall),
-                epoch: policy::Epoch(found.epoch),
+                epoch: policy::Epoch(epoch),
                 pickups,
                 history,
                 attempt,
@@ -154,12 +157,23 @@ impl<S: Store> Driver<S> {
     fn job_found_again(&mut self, name: &SubjectName, found: FoundJob, now: Moment, wall: WallTime) {
         if let Some(id) = self.book.id(name) {
             self.journal_earlier(id, &found.earlier, wall);
+            if self.was_resumed_by_hand(id, &found) {
+                let want = policy::Want::Resume;
+                self.policy.handle_event(Event::WantChanged { subject: id, want }, now);
+            }
         }
         // The attempt first: a resume that somebody else has carried out already orders no launch.
         if let Some(attempt) = found.attempt {
             self.attempt_found_again(attempt, now, wall);
         }
         self.want_changed(name, found.wanted, now, wall);
+    }
+
+    /// Answers whether a person launched what is found, and this agent did not order it.
+    fn was_resumed_by_hand(&self, id: SubjectId, found: &FoundJob) -> bool {
+        let start = found.attempt.as_ref().map(|attempt| &attempt.start).filter(|start| start.by_hand);
+        let known = self.policy.subject(id).map_or(0, |view| view.attempt.epoch.0);
+        start.is_some_and(|start| start.epoch > known)
     }
 
     /// Tells the journal of attempts that began and ended while nobody watched.

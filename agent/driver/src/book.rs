@@ -31,6 +31,8 @@ pub struct Latest {
     pub(crate) journaled_end: u64,
     /// what the strategy or a launch said last
     pub(crate) remark: Option<String>,
+    /// the highest epoch that its row has had: a refused launch spends one, and no row goes back
+    pub(crate) row_epoch: u64,
     /// the command that the strategy proposed for the next attempt
     pub(crate) command: Option<Vec<String>>,
 }
@@ -47,6 +49,7 @@ impl Latest {
             journaled_start: 0,
             journaled_end: 0,
             remark: None,
+            row_epoch: 0,
             command: None,
         }
     }

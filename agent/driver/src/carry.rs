@@ -151,6 +151,9 @@ impl<S: Store> Driver<S> {
 
     /// Puts the subject's row into what is written next; the newest row of a name wins.
     pub(crate) fn touch(&mut self, subject: SubjectId) {
+        if let (Some(view), Some(latest)) = (self.policy.subject(subject), self.book.latest_mut(subject)) {
+            latest.row_epoch = latest.row_epoch.max(view.attempt.epoch.0);
+        }
         let row = match self.book.watched(subject) {
             Some(watched) => self.watched_row(subject, watched),
             None => self.job_row(subject),
@@ -171,7 +174,7 @@ impl<S: Store> Driver<S> {
             reason: view.because.to_string(),
             since_ms: self.moment_to_wall(view.since).as_millis(),
             attempt: view.attempt.number.0,
-            epoch: view.attempt.epoch.0,
+            epoch: latest.row_epoch,
             pickups: view.pickups,
             last_beat_ms: latest.status.as_ref().and_then(|status| status.last_beat).map(WallTime::as_millis),
             sequence: latest.status.as_ref().map_or(0, |status| status.sequence),

@@ -106,6 +106,7 @@ struct StoredRow {
     text: String,
     state: RowState,
     pickups: u32,
+    epoch: u64,
     recorded: Option<latido_policy::Recorded>,
 }
 
@@ -122,7 +123,8 @@ impl<S: Store> Driver<S> {
                 let name = row.name.parse().ok()?;
                 let state = serde_json::from_str(&row.state).unwrap_or_default();
                 let recorded = translate::recorded(&row.verdict, &row.phase);
-                Some((name, StoredRow { kind: row.kind, text: row.state, state, pickups: row.pickups, recorded }))
+                let (pickups, epoch) = (row.pickups, row.epoch);
+                Some((name, StoredRow { kind: row.kind, text: row.state, state, pickups, epoch, recorded }))
             })
             .collect();
         let listening = Listening::default();

@@ -364,7 +364,6 @@ impl Job {
 
     /// A launch did not take place.
     pub(crate) fn refuse_launch(&mut self, starter: Starter, failure: LaunchFailure, now: Moment) {
-        let State::Launching { attempt, since, .. } = self.state else { return };
         let Starter::Agent { past, because } = starter else { return };
         self.refusals = self.refusals.saturating_add(1);
         let refusals = self.refusals;
@@ -375,19 +374,19 @@ impl Job {
         };
         let again = if refusals >= LAUNCH_REFUSALS_MAX { State::Held(past) } else { again };
         match failure {
-            LaunchFailure::Superseded => {
-                let starter = Starter::Other;
-                self.turn(State::Launching { attempt, starter, since }, Reason::LaunchSuperseded);
-            }
-            LaunchFailure::Locked | LaunchFailure::Failed | LaunchFailure::NotWanted | LaunchFailure::Unreadable
+            LaunchFailure::Superseded
+            | LaunchFailure::Locked
+            | LaunchFailure::Failed
+            | LaunchFailure::NotWanted
+            | LaunchFailure::Unreadable
                 if self.goal == Goal::Stop =>
             {
                 self.turn(State::Ended(past), Reason::Commanded);
             }
+            LaunchFailure::Superseded => self.turn(again, Reason::LaunchSuperseded),
             LaunchFailure::Locked => self.turn(again, Reason::LaunchLocked { refusals }),
             LaunchFailure::Failed => self.turn(again, Reason::LaunchFailed { refusals }),
-            LaunchFailure::NotWanted if self.pause.is_some() => self.turn(again, Reason::LaunchNotWanted),
-            LaunchFailure::NotWanted => self.turn(State::Ended(past), Reason::LaunchNotWanted),
+            LaunchFailure::NotWanted => self.turn(again, Reason::LaunchNotWanted),
             LaunchFailure::Unreadable => self.turn(State::Held(past), Reason::LaunchUnreadable),
         }
     }

@@ -4,9 +4,11 @@ mod clock;
 mod demo;
 mod guests;
 mod lint;
+mod mutants;
 mod purity;
 mod say;
 mod shell;
+mod simulate;
 mod stages;
 mod test;
 
@@ -37,6 +39,10 @@ enum Command {
     Ci,
     /// Check that the policy imports nothing, also not by accident
     Purity,
+    /// Run the simulation with more seeds, or tell the story of one
+    Simulate(simulate::Options),
+    /// Try the policy's tests on mutants of the policy (needs cargo-mutants)
+    Mutants(mutants::Options),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +64,8 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Demo(options) => demo::run_fresh(&root, options),
         Command::Ci => lint::all(&root).and_then(|()| test::all(&root)),
         Command::Purity => purity::check(&root),
+        Command::Simulate(options) => simulate::seeds(&root, options),
+        Command::Mutants(options) => mutants::policy(&root, options),
     }
 }
 

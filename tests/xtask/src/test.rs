@@ -44,8 +44,12 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     let tidy = binaries.iter().find(|binary| is_root(binary, "tidy")).context("cargo built no test `tidy`")?;
     stages.run("purity of the policy", minutes(1), || purity::check(root))?;
     stages.run("shape of the code", minutes(1), || run_tests(root, tidy))?;
+    let is_simulation = |binary: &Binary| binary.folder.ends_with("tests/simulation");
+    stages.run("simulation", minutes(1), || {
+        binaries.iter().filter(|binary| is_simulation(binary)).try_for_each(|binary| run_tests(root, binary))
+    })?;
     stages.run("packages", minutes(4), || {
-        let others = binaries.iter().filter(|binary| *binary != system && *binary != tidy);
+        let others = binaries.iter().filter(|binary| *binary != system && *binary != tidy && !is_simulation(binary));
         others.clone().try_for_each(|binary| run_tests(root, binary))
     })?;
     stages.run("examples in the documents", minutes(1), || {

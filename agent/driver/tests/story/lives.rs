@@ -205,3 +205,46 @@ fn c037_time_in_which_the_driver_was_busy_counts_against_nobody_and_queued_beats
     let gaps = gaps.iter().filter(|row| row.body.contains("could not hear for 20.0 s")).count();
     assert_eq!(gaps, 4, "the agent blames itself");
 }
+
+/// A launch that was refused has spent its epoch, also for the agent that comes after.
+#[test]
+fn an_epoch_that_was_ordered_is_never_ordered_again_and_no_row_goes_back() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let killed = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    world.step(vec![found, killed]);
+    let orders = world.step(vec![proposal(Proposal::Launch)]).orders;
+    assert!(matches!(&orders[..], [Order::Launch { attempt: next, .. }] if *next == attempt(2, 2)), "{orders:?}");
+    let failure = latido_policy::LaunchFailure::Failed;
+    world.step(vec![Fact::LaunchRefused { attempt: attempt(2, 2), failure, detail: String::new() }]);
+    let row = world.driver.store().subjects().unwrap().remove(0);
+    assert_eq!((row.phase.as_str(), row.epoch), ("backing-off", 2), "the row tells of the refusal");
+
+    let Fact::AttemptEnded { end, .. } = world.ended(1, 1, Outcome::signaled(9, "SIGKILL")) else { unreachable!() };
+    let mut world = World::new(world.driver.into_store());
+    let found = world.found(FoundState::Ended(end), 1);
+    let mut orders = world.step(vec![found]).orders;
+    orders.append(&mut world.step(vec![proposal(Proposal::Launch)]).orders);
+    assert!(orders.iter().any(|order| matches!(order, Order::Launch { attempt: next, .. } if *next == attempt(2, 3))));
+}
+
+#[test]
+fn what_a_person_resumed_without_the_agent_is_not_stopped_by_the_stop_before() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    world.step(vec![found]);
+    let wanted =
+        Wanted { version: 1, want: Want::Stop, epoch: 1, at: world.wall(), until: None, by: "latido stop".into() };
+    let orders = world.step(vec![Fact::WantChanged { job: name(), wanted }]).orders;
+    assert!(matches!(&orders[..], [Order::EndAttempt { .. }]), "{orders:?}");
+    let stopped = world.ended(1, 1, Outcome::signaled(15, "SIGTERM").by_order("stopped"));
+    world.step(vec![stopped]);
+
+    let Fact::JobFound(mut found) = world.found(FoundState::Running, 2) else { unreachable!() };
+    let start = Start { by_hand: true, ..world.start(2, 2) };
+    found.attempt = Some(FoundAttempt { start, status: None, state: FoundState::Running });
+    let orders = world.step(vec![Fact::JobFound(found)]).orders;
+    assert!(!orders.iter().any(|order| matches!(order, Order::EndAttempt { .. })), "{orders:?}");
+    let status = world.driver.subjects(&[]).remove(0);
+    assert_eq!((status.phase, status.attempt), (Phase::Running, 2));
+}

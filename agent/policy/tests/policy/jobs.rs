@@ -415,10 +415,10 @@ fn two_starters_with_one_number_and_epoch_make_one_attempt() {
 }
 
 #[test]
-fn whoever_was_superseded_waits_for_the_other_starter() {
+fn whoever_was_superseded_backs_off_until_the_other_starter_shows() {
     let mut bench = Bench::found(settings(), Found::default());
     bench.tell(Event::LaunchRefused { subject: JOB, attempt: attempt(1), failure: LaunchFailure::Superseded });
-    assert_eq!(bench.phase(), Phase::Launching);
+    assert_eq!(bench.phase(), Phase::BackingOff);
     bench.started(with_epoch(1, 4));
     assert_eq!((bench.phase(), bench.view().attempt), (Phase::Running, with_epoch(1, 4)));
     let asked = bench.ended(with_epoch(1, 4), ending(LOST));

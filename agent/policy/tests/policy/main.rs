@@ -12,6 +12,7 @@ mod check_times;
 mod checks;
 mod doubt;
 mod field_cases;
+mod gaps;
 mod harness;
 mod jobs;
 mod leases;

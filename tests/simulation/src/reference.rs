@@ -1,0 +1,335 @@
+//! What is truly the case, written down as it happens: which attempts live, which epochs were given, what the agent was
+//! told, and with that what a subject may be called. It shares no logic with the policy and looks nothing up in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use latido_protocol::attempt::StopReason;
+use latido_protocol::files::{Beats, JobSettings, ResumeOn, Status, Want};
+use latido_protocol::status::{Phase, Verdict};
+use latido_protocol::{Class, CountLimit};
+
+use crate::checks::Excuse;
+
+/// By so much the agent may take a gap for listening time: the pass that was planned, and ordinary lateness.
+const GAP_BLUR: Duration = Duration::from_secs(6);
+
+/// Deaths as quick as this are too many when they come three in a row.
+const QUICK: Duration = Duration::from_secs(1);
+
+/// Launches refused in a row that are too many.
+const REFUSALS: u32 = 10;
+
+/// One attempt as it truly is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Truth {
+    pub(crate) number: u32,
+    pub(crate) supervisor_lives: bool,
+    pub(crate) work_lives: bool,
+    pub(crate) started_at: Duration,
+    /// when the last of its processes was gone
+    pub(crate) gone_at: Duration,
+    pub(crate) end: Option<End>,
+    /// lines in the ledger
+    pub(crate) lines: u32,
+    /// the agent knows of it
+    pub(crate) told: bool,
+    /// it stood still for too long at some time: an order of then may come late
+    was_hung: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) class: Class,
+    /// stands for exit status or signal
+    pub(crate) how: i64,
+    pub(crate) ran_for: Duration,
+    /// ended by the agent for want of beats or progress
+    pub(crate) by_policy: bool,
+}
+
+/// The newest word of an attempt that reached the agent.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    epoch: u64,
+    sequence: u64,
+    /// what its supervisor had measured when it sent it
+    measure: Measure,
+    sent_at: Duration,
+    arrived_at: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Measure {
+    silence: Duration,
+    still: Duration,
+    age: Duration,
+    broken: bool,
+}
+
+impl Measure {
+    fn later(self, length: Duration) -> Self {
+        Self { silence: self.silence + length, still: self.still + length, age: self.age + length, ..self }
+    }
+}
+
+/// One job under its name, through all that was made under it.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) settings: JobSettings,
+    pub(crate) attempts: BTreeMap<u64, Truth>,
+    highest_epoch: u64,
+    word: Option<Word>,
+    /// what the agent was told that is wanted
+    pub(crate) told: Option<Want>,
+    pub(crate) excuses: BTreeSet<Excuse>,
+    /// launches refused in a row
+    pub(crate) refusals: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Reference {
+    pub(crate) jobs: Vec<Job>,
+    /// time awake in which the agent could not hear, less the blur
+    deaf: Duration,
+    /// since when it hears without a gap
+    hears_since: Duration,
+}
+
+impl Job {
+    pub(crate) fn new(settings: JobSettings) -> Self {
+        Self {
+            settings,
+            attempts: BTreeMap::new(),
+            highest_epoch: 0,
+            word: None,
+            told: None,
+            excuses: BTreeSet::new(),
+            refusals: 0,
+        }
+    }
+
+    /// Another job is made under its name.
+    pub(crate) fn made(&mut self) {
+        self.attempts.clear();
+        self.word = None;
+        self.begin_anew();
+    }
+
+    /// A person asked for another attempt.
+    pub(crate) fn begin_anew(&mut self) {
+        self.excuses.clear();
+        self.refusals = 0;
+    }
+
+    /// An epoch is made durable.
+    pub(crate) fn give(&mut self, number: u32, epoch: u64) -> Result<(), String> {
+        if epoch <= self.highest_epoch {
+            return Err(format!("epoch {epoch} is given after {}", self.highest_epoch));
+        }
+        self.highest_epoch = epoch;
+        self.attempts.insert(epoch, Truth { number, ..Truth::default() });
+        Ok(())
+    }
+
+    pub(crate) fn attempt(&mut self, epoch: u64) -> &mut Truth {
+        self.attempts.entry(epoch).or_default()
+    }
+
+    /// The work of an attempt begins to run.
+    pub(crate) fn work_started(&mut self, epoch: u64, now: Duration) -> Result<(), String> {
+        if let Some(other) = self.attempts.iter().find(|(_, truth)| truth.work_lives) {
+            return Err(format!("epoch {epoch} starts while epoch {} lives", other.0));
+        }
+        if self.attempts.range(epoch + 1..).next().is_some() {
+            return Err(format!("epoch {epoch} starts after a higher one was given"));
+        }
+        self.refusals = 0;
+        let truth = self.attempt(epoch);
+        (truth.work_lives, truth.started_at) = (true, now);
+        Ok(())
+    }
+
+    pub(crate) fn lost_count(&self) -> u32 {
+        let lost = |truth: &&Truth| truth.end.is_some_and(|end| end.class == Class::Lost);
+        u32::try_from(self.attempts.values().filter(lost).count()).unwrap_or(u32::MAX)
+    }
+
+    /// The agent is told of everything up to this epoch.
+    pub(crate) fn tell(&mut self, epoch: u64) {
+        self.attempts.range_mut(..=epoch).for_each(|(_, truth)| truth.told = true);
+    }
+
+    /// Nothing that the agent knows of may live where it launches another.
+    pub(crate) fn may_launch(&self) -> Result<(), String> {
+        if self.told == Some(Want::Stop) {
+            return Err("it is launched after a stop".to_owned());
+        }
+        match self.attempts.iter().find(|(_, truth)| truth.told && truth.work_lives) {
+            Some((epoch, _)) => Err(format!("it is launched while epoch {epoch} lives, which the agent knows of")),
+            None => Ok(()),
+        }
+    }
+
+    /// Why it may stay over, given up or held without anybody doing anything.
+    pub(crate) fn explains_rest(&self, phase: &str) -> Result<(), String> {
+        let last = self.attempts.values().rfind(|truth| truth.end.is_some() || !truth.started_at.is_zero());
+        let end = last.and_then(|truth| truth.end);
+        let lives = last.is_some_and(|truth| truth.end.is_none() && truth.work_lives && truth.supervisor_lives);
+        if lives && !self.excuses.contains(&Excuse::Blind) {
+            return Err(format!("it is {phase} and runs"));
+        }
+        let excused = |excuses: &[Excuse]| excuses.iter().any(|excuse| self.excuses.contains(excuse));
+        let is_explained = match phase {
+            "ended" => self.told == Some(Want::Stop) || end.is_some_and(|end| !self.resumes(end)),
+            "stuck" => self.is_spent() || excused(&[Excuse::StrategyGaveUp]),
+            _ => {
+                use Excuse as E;
+                self.refusals >= REFUSALS
+                    || self.told == Some(Want::Pause)
+                    || excused(&[E::StrategyHeld, E::Survivors, E::Blind, E::OrphanLeft])
+            }
+        };
+        if is_explained { Ok(()) } else { Err(format!("it is {phase}, and nothing explains it: {last:?}")) }
+    }
+
+    fn resumes(&self, end: End) -> bool {
+        let on = |what| self.settings.resume.on.contains(&what);
+        match end.class {
+            Class::Completed | Class::Stopped => false,
+            Class::Failed => on(ResumeOn::Failed) || end.by_policy,
+            Class::Lost => on(ResumeOn::Lost) || end.by_policy,
+            Class::Limit => on(ResumeOn::Limit),
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        let resume = &self.settings.resume;
+        let ends: Vec<End> = self.attempts.values().filter_map(|truth| truth.end).collect();
+        let alike = |deaths: &[End]| deaths.iter().all(|end| end.how == deaths[0].how && end.ran_for <= QUICK);
+        self.attempts.values().any(|truth| truth.number >= resume.max_attempts)
+            || self.lost_count() >= resume.max_pickups
+            || ends.windows(3).any(alike)
+            || resume.wall_time_max.duration().is_some()
+            || matches!(resume.max_attempts_without_progress, CountLimit::At(limit) if ends.len() as u64 >= limit)
+    }
+}
+
+impl Reference {
+    /// The agent could not hear for this long, until now.
+    pub(crate) fn deaf(&mut self, length: Duration, now: Duration) {
+        self.deaf += length.saturating_sub(GAP_BLUR);
+        self.hears_since = now;
+    }
+
+    /// What is not recorded is not believed: everybody is heard anew.
+    pub(crate) fn doubts(&mut self, now: Duration) {
+        self.hears_since = now;
+    }
+
+    /// The machine slept: the pass in which it did may count for as long as it was planned.
+    pub(crate) fn slept(&mut self) {
+        for word in self.jobs.iter_mut().filter_map(|job| job.word.as_mut()) {
+            word.measure = word.measure.later(GAP_BLUR);
+        }
+    }
+
+    /// Word of an attempt reaches the agent.
+    pub(crate) fn hear(&mut self, job: usize, status: &Status, sent_at: Duration, now: Duration) {
+        let word = Word {
+            epoch: status.epoch,
+            sequence: status.sequence,
+            sent_at: sent_at.saturating_sub(self.deaf),
+            measure: Measure {
+                silence: status.silence_s.0,
+                still: status.still_s.0,
+                age: status.running_s.0,
+                broken: status.broken,
+            },
+            arrived_at: now,
+        };
+        let Measure { still, broken, .. } = self.longest(job, status.epoch, now);
+        let is_hung = broken || self.jobs[job].settings.hung_after.duration().is_some_and(|limit| still >= limit);
+        self.jobs[job].attempt(status.epoch).was_hung |= is_hung;
+        let rank = |word: &Word| (word.epoch, word.sequence, word.measure.silence);
+        if self.jobs[job].word.is_none_or(|known| rank(&known) < rank(&word)) {
+            self.jobs[job].word = Some(word);
+        }
+    }
+
+    /// The longest silence, standstill and age that the agent may take for granted.
+    fn longest(&self, job: usize, epoch: u64, now: Duration) -> Measure {
+        let job = &self.jobs[job];
+        let (at, since) = match job.word.filter(|word| word.epoch == epoch) {
+            Some(word) => (word.measure, now.saturating_sub(self.deaf).saturating_sub(word.sent_at)),
+            None => {
+                let started = job.attempts.get(&epoch).map_or(now, |truth| truth.started_at);
+                (Measure::default(), now.saturating_sub(started))
+            }
+        };
+        at.later(since)
+    }
+
+    /// A subject may be called so only where it is true.
+    pub(crate) fn may_be(
+        &self,
+        job: usize,
+        epoch: u64,
+        verdict: Verdict,
+        phase: Phase,
+        now: Duration,
+    ) -> Result<(), String> {
+        let Some(truth) = self.jobs[job].attempts.get(&epoch) else { return Ok(()) };
+        let settings = &self.jobs[job].settings;
+        let Measure { silence, still, broken, .. } = self.longest(job, epoch, now);
+        let lives = truth.work_lives || truth.supervisor_lives;
+        let stands_still = settings.hung_after.duration().is_some_and(|limit| still >= limit);
+        let is_true = match verdict {
+            // What is paused is not judged: it keeps what it was called before.
+            Verdict::Stale | Verdict::Late | Verdict::Missing | Verdict::Hung if phase == Phase::Paused => true,
+            Verdict::Dead => !lives,
+            Verdict::Orphaned => !truth.supervisor_lives,
+            Verdict::Ended => truth.end.is_some() || !lives,
+            Verdict::Stale => silence >= settings.ttl.0,
+            Verdict::Late => silence > settings.interval.0,
+            Verdict::Missing => phase != Phase::Running || silence >= settings.start_within.0,
+            Verdict::Hung => broken || stands_still || settings.looping_after != CountLimit::None,
+            Verdict::Waiting | Verdict::Alive | Verdict::Failing | Verdict::Unknown => true,
+        };
+        if is_true {
+            return Ok(());
+        }
+        Err(format!("epoch {epoch} is called {verdict}, and is silent for {silence:?}, still for {still:?}: {truth:?}"))
+    }
+
+    /// It may be ended by its policy only where that is due.
+    pub(crate) fn may_end(&self, job: usize, epoch: u64, reason: StopReason, now: Duration) -> Result<(), String> {
+        let settings = &self.jobs[job].settings;
+        let Measure { silence, still, broken, .. } = self.longest(job, epoch, now);
+        let is_due = match reason {
+            StopReason::Stale => silence >= settings.ttl.0,
+            StopReason::Hung => {
+                let was_hung = self.jobs[job].attempts.get(&epoch).is_some_and(|truth| truth.was_hung);
+                broken
+                    || was_hung
+                    || settings.looping_after != CountLimit::None
+                    || settings.hung_after.duration().is_some_and(|limit| still >= limit)
+            }
+            StopReason::Limit | StopReason::Commanded | StopReason::Superseded => true,
+        };
+        if is_due { Ok(()) } else { Err(format!("it is ended because {reason:?} after {silence:?} of silence")) }
+    }
+
+    /// Whoever has been silent for much longer than its ttl is not called alive by an agent that hears.
+    pub(crate) fn must_be_seen(&self, job: usize, epoch: u64, verdict: Verdict, now: Duration) -> Result<(), String> {
+        const SLACK: Duration = Duration::from_secs(45);
+        let of = &self.jobs[job];
+        let Some(word) = of.word.filter(|word| word.epoch == epoch && word.sequence > 0) else { return Ok(()) };
+        let sure = now.saturating_sub(word.arrived_at.max(self.hears_since));
+        let is_calm = matches!(verdict, Verdict::Alive | Verdict::Late | Verdict::Waiting);
+        if is_calm && sure > of.settings.ttl.0 * 2 + SLACK && of.settings.beats != Beats::Presence {
+            return Err(format!("it is called {verdict} after a silence of more than {sure:?}"));
+        }
+        Ok(())
+    }
+}
