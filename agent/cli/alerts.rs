@@ -78,9 +78,12 @@ fn ask(context: &Context, asked: AlertRequest) -> Result<Result<Box<AlertsDocume
     Ok(match client::ask_agent(&context.state, Request::Alerts { ask: asked }, AGENT_WITHIN)? {
         Answer::Alerts { document } => Ok(document),
         Answer::Error { message } => Err(refused(format!("the agent cannot {message}"))),
-        Answer::Hello { .. } | Answer::Status { .. } | Answer::Entry { .. } | Answer::Done => {
-            Err(refused("the agent answers something else; is it of the same version?".to_owned()))
-        }
+        Answer::Hello { .. }
+        | Answer::Status { .. }
+        | Answer::Entry { .. }
+        | Answer::Registry { .. }
+        | Answer::Workers { .. }
+        | Answer::Done => Err(refused("the agent answers something else; is it of the same version?".to_owned())),
     })
 }
 

@@ -124,7 +124,7 @@ fn c001_a_job_that_slept_with_its_agent_has_a_whole_ttl_after_the_gap() {
     let agent = Agent::start(&world, BARE);
     let beats = "while :; do latido beat; echo x >> beats; sleep 0.2; done";
     world.detach("clock", &[], "while :; do echo x >> ticks; sleep 0.2; done");
-    world.detach("a", &["--ttl", "5s", "--interval", "1s", "--resume-on", "stale"], beats);
+    world.detach("a", &["--ttl", "10s", "--interval", "1s", "--resume-on", "stale"], beats);
     wait_until("a beat", || world.status("a").last_beat.is_some());
     let job = world.start("a", 1).process.unwrap().pid;
     let ticks = || world.read("ticks").lines().count();
@@ -134,12 +134,11 @@ fn c001_a_job_that_slept_with_its_agent_has_a_whole_ttl_after_the_gap() {
     };
     agent.signal("STOP");
     world.kill(job, "STOP");
-    pass(11);
+    pass(12);
     agent.signal("CONT");
     wait_until("the gap's entry", || {
         world.events().iter().any(|entry| serde_json::to_string(entry).unwrap().contains("could not hear"))
     });
-    pass(2);
     assert_eq!(world.status("a").phase, Phase::Running, "the agent woke first and waits");
     let why = world.latido(&["why", "a"]).stdout;
     assert!(why.contains("because the agent could not hear before"), "{why}");

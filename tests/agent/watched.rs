@@ -166,7 +166,7 @@ fn a_signal_that_nobody_can_take_warns_and_one_for_nobody_is_wrong_use() {
 #[test]
 fn a_rule_is_asked_about_a_check_and_its_alert_ends_with_the_trouble() {
     let world = World::new();
-    let _agent = Agent::start(&world, "sink = []\n[check.backup]\nevery = \"24h\"\n");
+    let _agent = Agent::start(&world, "sink = []\n[alerts]\nresolve_after = \"0s\"\n[check.backup]\nevery = \"24h\"\n");
     world.latido(&["beat", "backup", "--fail"]).ends_with(0);
     wait_until("the alert", || world.count("alert", "backup") == 1);
     world.latido(&["beat", "backup"]).ends_with(0);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use latido_protocol::journal::{AlertState, Body, Telling};
+use latido_protocol::journal::{AlertState, AlertTold, Body, Telling};
 use latido_protocol::status::{Phase, Verdict};
 use latido_store::{EntryRow, Store};
 

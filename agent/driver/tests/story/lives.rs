@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use latido_driver::{Fact, FoundState, Order};
+use latido_driver::{Fact, FoundAttempt, FoundState, Order};
 use latido_policy::{Life, Proposal};
-use latido_protocol::files::{Want, Wanted};
+use latido_protocol::files::{Start, Want, Wanted};
 use latido_protocol::status::{Phase, Verdict};
 use latido_protocol::{Outcome, WallTime};
 use latido_store::{MemoryStore, Store};
