@@ -117,15 +117,7 @@ impl<S: Store> Driver<S> {
         }
         let id = self.book.add(latest);
         self.journal_earlier(id, &found.earlier, wall);
-        let attempt = found.attempt.as_ref().map(|found| policy::FoundAttempt {
-            attempt: translate::attempt(found.start.attempt, found.start.epoch),
-            state: match &found.state {
-                FoundState::Launching => policy::FoundState::Launching,
-                FoundState::Running => running(&found.start, found.status.as_ref()),
-                FoundState::Unattended(process) => policy::FoundState::Unattended { process: *process },
-                FoundState::Ended(end) => policy::FoundState::Ended(translate::ending(end)),
-            },
-        });
+        let attempt = found.attempt.as_ref().map(found_attempt);
         let (history, ended_ago) = past(&found, wall);
         if let Some(found) = found.attempt {
             self.keep_start(id, found.start, wall);
@@ -358,6 +350,18 @@ fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
 /// Stands for a supervisor that is not recorded yet; no process has this identity.
 const NOBODY: policy::ProcessId =
     policy::ProcessId { boot: policy::Fingerprint(0), namespace: 0, pid: 0, start_time: 0 };
+
+fn found_attempt(found: &FoundAttempt) -> policy::FoundAttempt {
+    policy::FoundAttempt {
+        attempt: translate::attempt(found.start.attempt, found.start.epoch),
+        state: match &found.state {
+            FoundState::Launching => policy::FoundState::Launching,
+            FoundState::Running => running(&found.start, found.status.as_ref()),
+            FoundState::Unattended(process) => policy::FoundState::Unattended { process: *process },
+            FoundState::Ended(end) => policy::FoundState::Ended(translate::ending(end)),
+        },
+    }
+}
 
 fn running(start: &Start, status: Option<&Status>) -> policy::FoundState {
     policy::FoundState::Running {

@@ -32,8 +32,8 @@ impl fmt::Display for Reason {
                 write!(f, "silence {} reached the ttl of {}", Span(silence), Span(ttl))
             }
             Self::ProgressStill { still, hung_after, idle } => {
-                write!(f, "no new progress for {}, and {} is allowed", Span(still), Span(hung_after))?;
-                write!(f, "{}", Activity { idle, hung_after })
+                let activity = Activity { idle, hung_after };
+                write!(f, "no new progress for {}, and {} is allowed{activity}", Span(still), Span(hung_after))
             }
             Self::Looping { repeated, looping_after } => {
                 write!(f, "{repeated} beats in a row said nothing new of its progress, and {looping_after} are allowed")
@@ -97,9 +97,7 @@ impl fmt::Display for Reason {
             }
             Self::LaunchSuperseded => f.write_str("somebody else started it with a higher epoch"),
             Self::LaunchNotWanted => f.write_str("something else was wanted of it before it was launched"),
-            Self::LaunchFailed { refusals } => {
-                write!(f, "its launch failed for reasons of the host, {}", Times(refusals))
-            }
+            Self::LaunchFailed { refusals: n } => write!(f, "its launch failed for reasons of the host, {}", Times(n)),
             Self::LaunchUnreadable => f.write_str("its files cannot be read"),
             Self::Watched => f.write_str("it is watched"),
             Self::Check(because) => because.fmt(f),

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use latido_driver::{AttemptName, Fact, FoundState, Order, Output};
-use latido_policy::{Life, Proposal};
+use latido_driver::{AttemptName, Fact, Order, Output};
 use latido_protocol::attempt::StopReason;
-use latido_protocol::files::{Orphans, ResumeOn, Want, Wanted};
+use latido_protocol::files::{ResumeOn, Want};
 use latido_protocol::status::{Phase, SubjectStatus, Verdict};
 use latido_protocol::{Limit, SubjectName, WallTime};
 use latido_store::Store;
@@ -37,9 +36,9 @@ pub(crate) struct Seen {
     pub(crate) phase_since: Duration,
     pub(crate) epoch: u64,
     /// it is over or given up, and nobody asked for more
-    is_over: bool,
+    pub(crate) is_over: bool,
     /// what the last word of a person was, and when
-    wanted: Option<(Want, WallTime)>,
+    pub(crate) wanted: Option<(Want, WallTime)>,
     launched: u64,
     pub(crate) journal: Journal,
 }
@@ -47,115 +46,6 @@ pub(crate) struct Seen {
 impl World {
     pub(crate) fn job_of(&self, name: &str) -> Option<usize> {
         self.specs.iter().position(|spec| spec.name.as_str() == name)
-    }
-
-    /// Takes note of what the agent is told.
-    pub(crate) fn tell_reference(&mut self, fact: &Fact, sent_at: Duration) {
-        let excuse = match fact {
-            Fact::JobFound(found) => {
-                let Some(job) = self.job_of(found.job.name.as_str()) else { return };
-                self.tell_want(job, &found.wanted);
-                let Some(attempt) = &found.attempt else { return };
-                self.tell_attempt(job, attempt.start.epoch);
-                if let Some(status) = attempt.status.as_ref().filter(|_| matches!(attempt.state, FoundState::Running)) {
-                    self.hear(job, status, sent_at);
-                }
-                match attempt.state {
-                    FoundState::Unattended(life) => (found.job.name.clone(), self.doubt(job, life)),
-                    FoundState::Launching | FoundState::Running | FoundState::Ended(_) => return,
-                }
-            }
-            Fact::Heard { status } => {
-                let Some(job) = self.job_of(status.job.as_str()) else { return };
-                return self.hear(job, status, sent_at);
-            }
-            Fact::AttemptStarted { start } => {
-                let Some(job) = self.job_of(start.job.as_str()) else { return };
-                return self.tell_attempt(job, start.epoch);
-            }
-            Fact::AttemptEnded { end, .. } => {
-                let Some(job) = self.job_of(end.job.as_str()) else { return };
-                return self.tell_attempt(job, end.epoch);
-            }
-            Fact::LaunchRefused { attempt, .. } => {
-                let Some(job) = self.job_of(attempt.job.as_str()) else { return };
-                self.reference.jobs[job].refusals += 1;
-                return;
-            }
-            Fact::SupervisorGone { attempt, process } => {
-                let Some(job) = self.job_of(attempt.job.as_str()) else { return };
-                (attempt.job.clone(), self.doubt(job, *process))
-            }
-            Fact::OrphanEnded { attempt, survivors } => {
-                (attempt.job.clone(), (!survivors.is_empty()).then_some(Excuse::Survivors))
-            }
-            Fact::StrategyAnswered { attempt, proposal, .. } => {
-                let excuse = match proposal {
-                    Proposal::Hold | Proposal::Failed => Some(Excuse::StrategyHeld),
-                    Proposal::GiveUp => Some(Excuse::StrategyGaveUp),
-                    Proposal::Launch | Proposal::Wait(_) => None,
-                };
-                (attempt.job.clone(), excuse)
-            }
-            Fact::WantChanged { job, wanted } => {
-                let Some(job) = self.job_of(job.as_str()) else { return };
-                return self.tell_want(job, wanted);
-            }
-            Fact::JobRemoved { job } => {
-                let Some(job) = self.job_of(job.as_str()) else { return };
-                return self.seen[job].unsee();
-            }
-            Fact::LookFailed { .. }
-            | Fact::RuleAnswered { .. }
-            | Fact::RuleFailed { .. }
-            | Fact::Watched(_)
-            | Fact::Asked { .. }
-            | Fact::GroupLockSeen { .. }
-            | Fact::Noted { .. } => {
-                return;
-            }
-        };
-        let (name, excuse) = excuse;
-        if let (Some(job), Some(excuse)) = (self.job_of(name.as_str()), excuse) {
-            self.reference.jobs[job].excuses.insert(excuse);
-        }
-    }
-
-    fn doubt(&self, job: usize, life: Life) -> Option<Excuse> {
-        match life {
-            Life::Unknown => Some(Excuse::Blind),
-            Life::Alive if self.specs[job].settings.orphans == Orphans::Hold => Some(Excuse::OrphanLeft),
-            Life::Alive | Life::Gone => None,
-        }
-    }
-
-    fn hear(&mut self, job: usize, status: &latido_protocol::files::Status, sent_at: Duration) {
-        let now = self.now();
-        self.reference.hear(job, status, sent_at, now);
-    }
-
-    fn tell_attempt(&mut self, job: usize, epoch: u64) {
-        self.reference.jobs[job].tell(epoch);
-        // Somebody else launched it: a person did.
-        if epoch > self.seen[job].epoch {
-            self.seen[job].is_over = false;
-            self.reference.jobs[job].begin_anew();
-        }
-    }
-
-    fn tell_want(&mut self, job: usize, wanted: &Wanted) {
-        let told = Some((wanted.want, wanted.at));
-        let before = self.seen[job].wanted;
-        if before == told {
-            return;
-        }
-        self.seen[job].wanted = told;
-        let by_hand = wanted.want == Want::Resume || before.is_some_and(|(want, _)| want != Want::Run);
-        self.reference.jobs[job].told = Some(wanted.want);
-        if by_hand && wanted.want != Want::Stop {
-            self.seen[job].is_over = false;
-            self.reference.jobs[job].begin_anew();
-        }
     }
 
     /// What has to hold after a pass of the newest agent.

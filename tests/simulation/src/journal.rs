@@ -46,20 +46,19 @@ impl World {
             }
             return;
         };
-        let claim = match body {
-            Body::Alert(told) => {
-                let AlertTold { fingerprint, state, telling, .. } = *told;
-                match state {
-                    AlertState::Firing if !self.firing.insert(fingerprint.clone()) && telling == Telling::Began => {
-                        Err(format!("{fingerprint} begins twice"))
-                    }
-                    AlertState::Resolved if !self.firing.remove(&fingerprint) => {
-                        Err(format!("{fingerprint} is resolved and did not fire"))
-                    }
-                    AlertState::Firing | AlertState::Resolved => Ok(()),
+        let claim = if let Body::Alert(told) = body {
+            let AlertTold { fingerprint, state, telling, .. } = *told;
+            match state {
+                AlertState::Firing if !self.firing.insert(fingerprint.clone()) && telling == Telling::Began => {
+                    Err(format!("{fingerprint} begins twice"))
                 }
+                AlertState::Resolved if !self.firing.remove(&fingerprint) => {
+                    Err(format!("{fingerprint} is resolved and did not fire"))
+                }
+                AlertState::Firing | AlertState::Resolved => Ok(()),
             }
-            body => self.seen[job].journal.take(body),
+        } else {
+            self.seen[job].journal.take(body)
         };
         if !self.had_two_agents {
             self.expect("the journal tells everything once and in order", job, claim);

@@ -21,6 +21,7 @@ mod shortest;
 mod store;
 mod supervisor;
 mod task;
+mod told;
 mod transcript;
 mod weather;
 mod world;

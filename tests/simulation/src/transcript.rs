@@ -33,7 +33,13 @@ pub(crate) fn fact(fact: &Fact) -> String {
         Fact::OrphanEnded { attempt, survivors } => format!("orphan {} ended, left {survivors:?}", name(attempt)),
         Fact::StrategyAnswered { attempt, proposal, .. } => format!("answer about {}: {proposal:?}", name(attempt)),
         Fact::LookFailed { attempt, detail } => format!("look at {} failed: {detail}", name(attempt)),
-        other => format!("{other:?}"),
+        Fact::WantChanged { .. }
+        | Fact::RuleAnswered { .. }
+        | Fact::RuleFailed { .. }
+        | Fact::Watched(_)
+        | Fact::Asked { .. }
+        | Fact::GroupLockSeen { .. }
+        | Fact::Noted { .. } => format!("{fact:?}"),
     }
 }
 

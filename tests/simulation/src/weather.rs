@@ -55,12 +55,7 @@ impl World {
             Fault::LoseBeats { job, length } => self.weather.jobs[job].loses_beats = now + length,
             Fault::LateWord { length, by } => self.weather.late_word = (now + length, by),
             Fault::DoubleWord { length } => self.weather.double_word = now + length,
-            Fault::CrashAgent { down } => {
-                if let Some(agent) = self.agent() {
-                    self.die(agent);
-                    self.after(down, Event::StartAgent);
-                }
-            }
+            Fault::CrashAgent { down } => self.crash_agent(down),
             Fault::StopAgent { length } => {
                 if let Some(agent) = self.agent() {
                     self.stop_process(agent, length);
@@ -106,19 +101,30 @@ impl World {
             Fault::SlowPlugin { length, by } => self.weather.slow_plugin = (now + length, by),
             Fault::LyingPlugin { length, lie } => self.weather.lie = Some((now + length, lie)),
             Fault::BlindAgent { length } => self.weather.blind = now + length,
-            Fault::Strangers { length } => {
-                for _ in 0..10 {
-                    let process = self.host.start(Role::Stranger);
-                    self.after(length, Event::Ends { process });
-                }
-            }
-            Fault::Outage => {
-                for job in 0..self.specs.len() {
-                    self.supervisor_of(job).into_iter().for_each(|supervisor| self.die(supervisor));
-                    self.running_attempt(job).into_iter().for_each(|attempt| self.signal_work(attempt, 9));
-                }
-            }
+            Fault::Strangers { length } => self.come_strangers(length),
+            Fault::Outage => self.kill_all(),
             Fault::Command { job, command } => self.type_command(job, command),
+        }
+    }
+
+    fn crash_agent(&mut self, down: Duration) {
+        if let Some(agent) = self.agent() {
+            self.die(agent);
+            self.after(down, Event::StartAgent);
+        }
+    }
+
+    fn come_strangers(&mut self, length: Duration) {
+        for _ in 0..10 {
+            let process = self.host.start(Role::Stranger);
+            self.after(length, Event::Ends { process });
+        }
+    }
+
+    fn kill_all(&mut self) {
+        for job in 0..self.specs.len() {
+            self.supervisor_of(job).into_iter().for_each(|supervisor| self.die(supervisor));
+            self.running_attempt(job).into_iter().for_each(|attempt| self.signal_work(attempt, 9));
         }
     }
 

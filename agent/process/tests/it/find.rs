@@ -1,21 +1,26 @@
 //! Processes found by what they are called.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use latido_process::find::{self, Called};
 use latido_process::identity;
 
+use crate::support::{command, wait_until};
+
 /// A process that ends with the test.
 struct Sleeper(Child);
 
 impl Sleeper {
-    #[expect(clippy::disallowed_methods, reason = "tests start strangers")]
     fn new(mark: &str) -> Self {
         // The shell waits for a line that never comes, and for nothing else that could outlive it.
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "read line", mark]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        Self(shell.spawn().unwrap())
+        let mut shell = command("sh");
+        shell.args(["-c", "read line", mark]).stdin(Stdio::piped());
+        let child = shell.spawn().unwrap();
+        // The kernel lets the starter go on before the new program's name and arguments can be seen.
+        let words = format!("/proc/{}/cmdline", child.id());
+        wait_until("the shell", || std::fs::read_to_string(&words).is_ok_and(|words| words.contains("read line")));
+        Self(child)
     }
 }
 

@@ -1,0 +1,127 @@
+//! What the agent is told reaches the reference model and the checks as well.
+
+use std::time::Duration;
+
+use latido_driver::{Fact, FoundJob, FoundState};
+use latido_policy::{Life, Proposal};
+use latido_protocol::files::{Orphans, Want, Wanted};
+
+use crate::checks::Excuse;
+use crate::world::World;
+
+impl World {
+    /// Takes note of what the agent is told.
+    pub(crate) fn tell_reference(&mut self, fact: &Fact, sent_at: Duration) {
+        let excuse = match fact {
+            Fact::JobFound(found) => {
+                let Some(excuse) = self.tell_found(found, sent_at) else { return };
+                (found.job.name.clone(), excuse)
+            }
+            Fact::Heard { status } => {
+                let Some(job) = self.job_of(status.job.as_str()) else { return };
+                return self.hear(job, status, sent_at);
+            }
+            Fact::AttemptStarted { start } => {
+                let Some(job) = self.job_of(start.job.as_str()) else { return };
+                return self.tell_attempt(job, start.epoch);
+            }
+            Fact::AttemptEnded { end, .. } => {
+                let Some(job) = self.job_of(end.job.as_str()) else { return };
+                return self.tell_attempt(job, end.epoch);
+            }
+            Fact::LaunchRefused { attempt, .. } => {
+                let Some(job) = self.job_of(attempt.job.as_str()) else { return };
+                self.reference.jobs[job].refusals += 1;
+                return;
+            }
+            Fact::SupervisorGone { attempt, process } => {
+                let Some(job) = self.job_of(attempt.job.as_str()) else { return };
+                (attempt.job.clone(), self.doubt(job, *process))
+            }
+            Fact::OrphanEnded { attempt, survivors } => {
+                (attempt.job.clone(), (!survivors.is_empty()).then_some(Excuse::Survivors))
+            }
+            Fact::StrategyAnswered { attempt, proposal, .. } => {
+                let excuse = match proposal {
+                    Proposal::Hold | Proposal::Failed => Some(Excuse::StrategyHeld),
+                    Proposal::GiveUp => Some(Excuse::StrategyGaveUp),
+                    Proposal::Launch | Proposal::Wait(_) => None,
+                };
+                (attempt.job.clone(), excuse)
+            }
+            Fact::WantChanged { job, wanted } => {
+                let Some(job) = self.job_of(job.as_str()) else { return };
+                return self.tell_want(job, wanted);
+            }
+            Fact::JobRemoved { job } => {
+                let Some(job) = self.job_of(job.as_str()) else { return };
+                return self.seen[job].unsee();
+            }
+            Fact::LookFailed { .. }
+            | Fact::RuleAnswered { .. }
+            | Fact::RuleFailed { .. }
+            | Fact::Watched(_)
+            | Fact::Asked { .. }
+            | Fact::GroupLockSeen { .. }
+            | Fact::Noted { .. } => {
+                return;
+            }
+        };
+        let (name, excuse) = excuse;
+        if let (Some(job), Some(excuse)) = (self.job_of(name.as_str()), excuse) {
+            self.reference.jobs[job].excuses.insert(excuse);
+        }
+    }
+
+    fn doubt(&self, job: usize, life: Life) -> Option<Excuse> {
+        match life {
+            Life::Unknown => Some(Excuse::Blind),
+            Life::Alive if self.specs[job].settings.orphans == Orphans::Hold => Some(Excuse::OrphanLeft),
+            Life::Alive | Life::Gone => None,
+        }
+    }
+
+    fn hear(&mut self, job: usize, status: &latido_protocol::files::Status, sent_at: Duration) {
+        let now = self.now();
+        self.reference.hear(job, status, sent_at, now);
+    }
+
+    fn tell_attempt(&mut self, job: usize, epoch: u64) {
+        self.reference.jobs[job].tell(epoch);
+        // Somebody else launched it: a person did.
+        if epoch > self.seen[job].epoch {
+            self.seen[job].is_over = false;
+            self.reference.jobs[job].begin_anew();
+        }
+    }
+
+    fn tell_want(&mut self, job: usize, wanted: &Wanted) {
+        let told = Some((wanted.want, wanted.at));
+        let before = self.seen[job].wanted;
+        if before == told {
+            return;
+        }
+        self.seen[job].wanted = told;
+        let by_hand = wanted.want == Want::Resume || before.is_some_and(|(want, _)| want != Want::Run);
+        self.reference.jobs[job].told = Some(wanted.want);
+        if by_hand && wanted.want != Want::Stop {
+            self.seen[job].is_over = false;
+            self.reference.jobs[job].begin_anew();
+        }
+    }
+
+    /// Takes note of a job that was found; answers why it may wait for a person, where nobody looks after it.
+    fn tell_found(&mut self, found: &FoundJob, sent_at: Duration) -> Option<Option<Excuse>> {
+        let job = self.job_of(found.job.name.as_str())?;
+        self.tell_want(job, &found.wanted);
+        let attempt = found.attempt.as_ref()?;
+        self.tell_attempt(job, attempt.start.epoch);
+        if let Some(status) = attempt.status.as_ref().filter(|_| matches!(attempt.state, FoundState::Running)) {
+            self.hear(job, status, sent_at);
+        }
+        match attempt.state {
+            FoundState::Unattended(life) => Some(self.doubt(job, life)),
+            FoundState::Launching | FoundState::Running | FoundState::Ended(_) => None,
+        }
+    }
+}
