@@ -12,7 +12,7 @@ use crate::world::World;
 impl World {
     /// Takes note of what the agent is told.
     pub(crate) fn tell_reference(&mut self, fact: &Fact, sent_at: Duration) {
-        let excuse = match fact {
+        let (name, excuse) = match fact {
             Fact::JobFound(found) => {
                 let Some(excuse) = self.tell_found(found, sent_at) else { return };
                 (found.job.name.clone(), excuse)
@@ -67,7 +67,6 @@ impl World {
                 return;
             }
         };
-        let (name, excuse) = excuse;
         if let (Some(job), Some(excuse)) = (self.job_of(name.as_str()), excuse) {
             self.reference.jobs[job].excuses.insert(excuse);
         }
