@@ -22,6 +22,9 @@ pub(crate) const BY: &str = "the agent";
 /// Between two tries to reach a supervisor that has to end its job and does not answer: it may be stopped by a signal.
 const STOP_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
+/// Between two tries to record a loss on a disk that is full or away.
+const RECORD_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
 /// Turns the driver's orders into tasks. The policy gives one order a job at a time, so they need no order here.
 #[derive(Clone)]
 pub(crate) struct Actions {
@@ -171,14 +174,27 @@ impl Actions {
         }
     }
 
+    /// Tries until the disk takes it: what is proven lost is resumed only once that is recorded.
     async fn record_lost(&self, attempt: AttemptName) -> Fact {
-        let state = self.jobs.state().clone();
-        let lost = attempt.clone();
-        let recorded = blocking(move || recover::record_lost(&state, &lost.job, lost.number, BY, clock::wall())).await;
-        match recorded {
-            Some(Ok(end)) => Fact::AttemptEnded { start: None, end: Box::new(end) },
-            Some(Err(error)) => Fact::LookFailed { attempt, detail: chain(&error) },
-            None => Fact::LookFailed { attempt, detail: "the agent is ending".to_owned() },
+        loop {
+            let (state, lost) = (self.jobs.state().clone(), attempt.clone());
+            let recorded =
+                blocking(move || recover::record_lost(&state, &lost.job, lost.number, BY, clock::wall())).await;
+            let failed = match recorded {
+                Some(Ok(end)) => return Fact::AttemptEnded { start: None, end: Box::new(end) },
+                Some(Err(error)) => {
+                    let failed = Fact::LookFailed { attempt: attempt.clone(), detail: chain(&error) };
+                    if !error.may_pass() {
+                        return failed;
+                    }
+                    failed
+                }
+                None => return Fact::LookFailed { attempt, detail: "the agent is ending".to_owned() },
+            };
+            if self.jobs.driver().tell(failed.clone()).await.is_err() {
+                return failed;
+            }
+            tokio::time::sleep(RECORD_AGAIN_AFTER).await;
         }
     }
 }

@@ -45,6 +45,21 @@ fn c134_an_orphan_is_ended_before_the_next_attempt_begins() {
 }
 
 #[test]
+fn a_loss_that_the_disk_refuses_is_recorded_and_resumed_once_the_disk_takes_it() {
+    let world = World::new();
+    let _agent = Agent::start(&world, BARE);
+    world.detach("a", QUICK, MARK);
+    wait_until("attempt 1", || world.read("marks") == "1\n");
+    // A folder in the ledger's place refuses every line, as a full disk does.
+    std::fs::create_dir(world.state().ledger()).unwrap();
+    world.kill(world.start("a", 1).supervisor.unwrap().pid, "KILL");
+    wait_until("the ending", || world.attempt("a", 1).end().exists());
+    assert_eq!(world.read("marks"), "1\n", "nothing is resumed before the loss is recorded");
+    std::fs::remove_dir(world.state().ledger()).unwrap();
+    wait_until("attempt 2", || world.read("marks") == "1\n2\n");
+}
+
+#[test]
 fn a_killed_agent_finds_its_jobs_as_they_were_and_touches_nothing() {
     let world = World::new();
     let agent = Agent::start(&world, BARE);

@@ -210,7 +210,8 @@ fn prepare(
     let wanted_error = |source| LaunchError::Wanted { job: job.clone(), source };
     let short = wanted::take_short(folder).map_err(wanted_error)?;
     let wanted = short.read(at).map_err(wanted_error)?;
-    if !order.by_hand && matches!(wanted.want, Want::Stop | Want::Pause) {
+    let paused = wanted.want == Want::Pause && wanted.until.is_none_or(|until| until > at);
+    if !order.by_hand && (wanted.want == Want::Stop || paused) {
         return Err(LaunchError::NotWanted { job: job.clone(), want: wanted.want });
     }
     let attempts =

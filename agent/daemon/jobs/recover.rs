@@ -82,6 +82,16 @@ pub enum RecoverError {
     },
 }
 
+impl RecoverError {
+    /// True when the same may succeed later although nothing of the job changes: the disk was full or away.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Lock { .. } | Self::Record { .. } | Self::Unreadable { .. } | Self::Ledger { .. } => true,
+            Self::NoAttempt { .. } | Self::Locked { .. } | Self::NotProven { .. } => false,
+        }
+    }
+}
+
 /// Names the holders of a lock for the end of a sentence.
 pub(super) fn holders_text(holders: &[Living]) -> String {
     if holders.is_empty() { String::new() } else { format!(" by {}", inspect::list(holders)) }

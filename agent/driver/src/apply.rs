@@ -150,8 +150,7 @@ impl<S: Store> Driver<S> {
         if let Some(id) = self.book.id(name) {
             self.journal_earlier(id, &found.earlier, wall);
             if self.was_resumed_by_hand(id, &found) {
-                let want = policy::Want::Resume;
-                self.policy.handle_event(Event::WantChanged { subject: id, want }, now);
+                self.policy.handle_event(Event::ResumedElsewhere { subject: id }, now);
             }
         }
         // The attempt first: a resume that somebody else has carried out already orders no launch.

@@ -32,6 +32,11 @@ pub enum Event {
         /// what
         want: Want,
     },
+    /// A person resumed it without the agent, whatever was wanted before; the attempt that came of it is told next.
+    ResumedElsewhere {
+        /// which
+        subject: SubjectId,
+    },
     /// An attempt runs: launched by this agent, or by the command line.
     AttemptStarted {
         /// which

@@ -248,6 +248,15 @@ impl Job {
         }
     }
 
+    /// Takes note that a person began a new series of attempts without the agent. Nothing is launched for it: an attempt
+    /// of theirs is there.
+    pub(crate) fn resumed_elsewhere(&mut self, now: Moment) {
+        self.goal = Goal::Run;
+        self.unpause(now);
+        self.refusals = 0;
+        self.history.resumed_by_hand();
+    }
+
     fn unpause(&mut self, now: Moment) {
         if self.pause.take().is_some()
             && let State::Running(running) | State::Draining { running, .. } = &mut self.state

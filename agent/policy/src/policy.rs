@@ -78,6 +78,7 @@ impl Policy {
                 }
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
+            Event::ResumedElsewhere { subject } => self.with(subject, now, |job, _| job.resumed_elsewhere(now)),
             Event::AttemptStarted { subject, attempt, supervisor, process: _ } => {
                 self.tell(subject, Input::Started { attempt, supervisor }, now);
             }

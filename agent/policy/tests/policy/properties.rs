@@ -279,6 +279,7 @@ proptest! {
                 | Event::OrphanEnded { .. }
                 | Event::StrategyAnswered { .. }
                 | Event::LookFailed { .. }
+                | Event::ResumedElsewhere { .. }
                 | Event::Registry(_)
                 | Event::Check(_)
                 | Event::Process(_)
@@ -317,6 +318,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::AttemptEnded { subject: of, .. }
         | Event::WantChanged { subject: of, want: Want::Resume } => *of == subject,
         Event::WantChanged { .. }
+        | Event::ResumedElsewhere { .. }
         | Event::LaunchRefused { .. }
         | Event::Heard { .. }
         | Event::SupervisorGone { .. }
