@@ -134,7 +134,7 @@ impl Job {
             }
             // It beat before the order reached its supervisor, which then does not carry it out.
             State::Draining { running, order: Some(StopReason::Stale) }
-                if !heard.stopping && self.goal != Goal::Stop && self.end_because(&running, now).is_none() =>
+                if !heard.stopping && self.goal != Goal::Stop && !self.is_stale(&running, now) =>
             {
                 self.turn(State::Running(running), Reason::AttemptRuns { number: running.attempt.number });
             }
@@ -152,6 +152,12 @@ impl Job {
             | State::Stuck(_)
             | State::Ended(_) => {}
         }
+    }
+
+    /// Answers whether it would be ended for silence. What else speaks against it is another order.
+    fn is_stale(&self, running: &Running, now: Moment) -> bool {
+        let because = self.end_because(running, now);
+        because.is_some_and(|because| because.stop_reason() == Some(StopReason::Stale))
     }
 
     /// It was seen once more, and its supervisor may be known only since.

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use latido_policy::{
-    Budget, Class, Counter, Ending, Fingerprint, Heard, JobSettings, Limit, Phase, Proposal, Reason, ResumeOn, Spent,
-    Want,
+    Action, Budget, Class, Counter, Ending, Fingerprint, Heard, JobSettings, Limit, Phase, Proposal, Reason, ResumeOn,
+    Spent, Want,
 };
 
 use crate::harness::{Bench, ask, attempt, beat, end_attempt, ending, launch, seconds, settings};
@@ -149,4 +149,26 @@ fn c214_a_strategy_that_waits_is_waited_for_and_that_uses_up_no_attempts() {
     }
     let resumed = Reason::Resumed { after: Class::Failed };
     assert_eq!(bench.answered(attempt(1), Proposal::Launch).last(), Some(&launch(attempt(2), resumed)));
+}
+
+/// The supervisor does not carry out an order for silence where a beat has come since; a limit that was reached meanwhile
+/// is an order of its own.
+#[test]
+fn a_limit_that_is_reached_while_an_order_for_silence_is_void_is_ordered() {
+    let mut settings = eager();
+    settings.resume.on.stale = true;
+    let ttl = settings.lease.ttl;
+    settings.lease.run_for = Limit::At(ttl + seconds(5));
+    let mut bench = Bench::running(settings);
+    bench.heard(attempt(1), beat(1, 0));
+    let stale = bench.pass(ttl);
+    assert!(matches!(stale.last(), Some(Action::EndAttempt { because: Reason::LeaseRanOut { .. }, .. })), "{stale:?}");
+    let running = ttl + seconds(6);
+    let ordered = bench.heard(attempt(1), Heard { running, ..beat(2, 0) });
+    let limit = Reason::RanTooLong { running, run_for: ttl + seconds(5) };
+    assert!(
+        ordered.iter().any(|action| matches!(action, Action::EndAttempt { because, .. } if *because == limit)),
+        "{ordered:?}"
+    );
+    assert_eq!(bench.phase(), Phase::Draining);
 }
