@@ -57,6 +57,12 @@ impl Job {
         }
     }
 
+    /// Answers whether it would be ended for silence. What else speaks against it is another order.
+    pub(crate) fn is_stale(&self, running: &Running, now: Moment) -> bool {
+        let because = self.end_because(running, now);
+        because.is_some_and(|because| because.stop_reason() == Some(StopReason::Stale))
+    }
+
     /// Answers whether an ending of this class is resumed. What the policy itself ended for want of beats or progress
     /// is, since it is ended for that purpose alone.
     pub(crate) fn resumes(&self, class: Class, order: Option<StopReason>) -> bool {

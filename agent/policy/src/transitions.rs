@@ -154,12 +154,6 @@ impl Job {
         }
     }
 
-    /// Answers whether it would be ended for silence. What else speaks against it is another order.
-    fn is_stale(&self, running: &Running, now: Moment) -> bool {
-        let because = self.end_because(running, now);
-        because.is_some_and(|because| because.stop_reason() == Some(StopReason::Stale))
-    }
-
     /// It was seen once more, and its supervisor may be known only since.
     pub(crate) fn see_again(&mut self, supervisor: ProcessId) {
         if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
