@@ -32,6 +32,8 @@ pub(crate) struct Alerts {
     pub(crate) inhibitors: BTreeSet<AlertKey>,
     pub(crate) groups: Groups,
     pub(crate) silences: Silences,
+    /// groups that were restored: what they had may have ended before
+    restored: BTreeSet<Class>,
     liveness: LivenessRule,
     /// Bounded by its caller, who takes everything out after each call.
     pub(crate) actions: VecDeque<AlertAction>,
@@ -55,6 +57,9 @@ impl Alerts {
             AlertEvent::SettingsChanged { settings } => self.set(settings, now),
             AlertEvent::ConfirmChanged { rule, confirm } => drop(self.confirms.insert(rule, confirm)),
             AlertEvent::Restored { alert, record, held_for, told_ago, host } => {
+                if alert.about == About::Group {
+                    self.restored.insert(Class::of(alert));
+                }
                 self.restore(alert, record, host, (now.before(held_for), now.before(told_ago)), now);
             }
             AlertEvent::Found { alert, severity, host } => self.find(alert, severity, host, now),
@@ -87,6 +92,9 @@ impl Alerts {
     pub(crate) fn handle_timeout(&mut self, now: Moment) {
         let expired = self.silences.take_expired(now);
         self.end_silences(&expired, SilenceEnd::Expired, now);
+        for class in core::mem::take(&mut self.restored) {
+            self.end_memberless(class, now);
+        }
         while let Some(&(moment, key)) = self.due.first().filter(|(moment, _)| *moment <= now) {
             self.due.remove(&(moment, key));
             if let Some(entry) = self.all.get_mut(&key) {

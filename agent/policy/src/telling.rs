@@ -77,6 +77,13 @@ impl Alerts {
         }
     }
 
+    /// Ends a group that was restored, and whose members had all ended before: nobody is left who could end it.
+    pub(crate) fn end_memberless(&mut self, class: Class, now: Moment) {
+        if self.groups.find(class).is_none_or(crate::mass::Group::is_empty) {
+            self.with(class.alert(), Input::NotFound, now);
+        }
+    }
+
     /// Puts into words of a group what was decided as for any alert, and remembers of how many was told.
     pub(crate) fn for_many(&mut self, key: AlertKey, telling: Telling, now: Moment) -> Telling {
         if key.about != About::Group {

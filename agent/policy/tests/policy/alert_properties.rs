@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use core::time::Duration;
 use latido_policy::{
     About, AlertAction, AlertEvent, AlertKey, AlertSettings, Condition, RuleName, Severity, Silence, SilenceId,
     SilenceScope, SubjectId, Telling,
 };
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -198,6 +200,37 @@ impl World {
     }
 }
 
+/// Everything ends, and time enough passes for all of it to be told.
+fn calm() -> [Step; 5] {
+    [
+        Step::RuleFailed(false),
+        Step::HostDown(false),
+        Step::Blackout(false),
+        Step::Call { asked: SUBJECTS, found: 0, severity: Severity::Info },
+        Step::Pass(40 * 24 * 3600),
+    ]
+}
+
+#[test]
+fn a_group_whose_members_had_ended_before_a_restart_ends_all_the_same() {
+    let least = confirm(1, 0).sweeps;
+    let settings = AlertSettings {
+        group_for: seconds(1),
+        group_min: least,
+        group_every: Duration::ZERO,
+        resolve_after: Duration::ZERO,
+        flap_for: seconds(100),
+        flap_min: least,
+        remind_every: None,
+        ..AlertSettings::default()
+    };
+    let call = |asked, found| Step::Call { asked, found, severity: Severity::Warning };
+    let mut world = World::new();
+    let story = [Step::Settings(settings), call(1, 0), call(4, 88), Step::Pass(1), call(4, 32), Step::Restart];
+    story.iter().chain(&calm()).for_each(|step| world.take(step));
+    assert!(world.believed.is_empty(), "still believed: {:?}", world.believed);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
@@ -210,15 +243,7 @@ proptest! {
             let next = world.alerts.policy.poll_timeout();
             prop_assert!(next.is_none_or(|next| next > world.alerts.now), "something stays due after {step:?}");
         }
-        for step in [
-            Step::RuleFailed(false),
-            Step::HostDown(false),
-            Step::Blackout(false),
-            Step::Call { asked: SUBJECTS, found: 0, severity: Severity::Info },
-            Step::Pass(40 * 24 * 3600),
-        ] {
-            world.take(&step);
-        }
+        calm().iter().for_each(|step| world.take(step));
         prop_assert!(world.believed.is_empty(), "still believed: {:?}", world.believed);
         prop_assert_eq!(world.alerts.policy.alerts().count(), 0);
         prop_assert_eq!(world.alerts.policy.silences().count(), 0);
