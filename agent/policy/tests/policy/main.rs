@@ -23,6 +23,7 @@ mod queue;
 mod quiet;
 mod registry;
 mod restart;
+mod resume_field_cases;
 mod table;
 mod watch;
 mod watch_properties;
