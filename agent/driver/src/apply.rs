@@ -143,6 +143,7 @@ impl<S: Store> Driver<S> {
             },
         };
         self.policy.handle_event(event, now);
+        self.ask_rules(id);
         self.touch(id);
     }
 

@@ -141,12 +141,14 @@ impl<S: Store> Driver<S> {
 
     fn write(&mut self, subject: SubjectId, body: &Body, wall: WallTime) {
         self.pending.entries.push(record::entry(wall, body));
-        if let Some(name) = self.name(subject)
-            && !self.changed.contains(&name)
-        {
-            self.changed.push(name);
-        }
+        self.ask_rules(subject);
         self.touch(subject);
+    }
+
+    /// Lets rules be asked about the subject: after each change, and once after it was found, since a start finds what a
+    /// rule's first call may have missed and changes nothing where the verdict is the recorded one.
+    pub(crate) fn ask_rules(&mut self, subject: SubjectId) {
+        self.changed.extend(self.name(subject));
     }
 
     /// Puts the subject's row into what is written next; the newest row of a name wins.

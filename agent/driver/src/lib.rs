@@ -28,6 +28,7 @@ mod translate;
 mod watch_fact;
 mod watched;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use latido_policy::{Event, GroupSettings, Moment, Policy};
@@ -64,7 +65,7 @@ pub struct Output {
     /// what questions are answered, each by its number. While the store is away only beats are, which were heard; the
     /// others wait until their records are durable.
     pub replies: Vec<(u64, Reply)>,
-    /// subjects whose verdict or phase changed: rules want to be asked about them
+    /// subjects that were found, or whose verdict or phase changed: rules want to be asked about them
     pub changed: Vec<SubjectName>,
     /// the journal's newest entry; grows when sinks have something to read
     pub last_sequence: u64,
@@ -91,7 +92,7 @@ pub struct Driver<S> {
     history_every: Duration,
     pending: Batch,
     orders: Vec<Order>,
-    changed: Vec<SubjectName>,
+    changed: BTreeSet<SubjectName>,
     last_sequence: u64,
     stored: std::collections::BTreeMap<SubjectName, StoredRow>,
     registrar: Registrar,
@@ -149,7 +150,7 @@ impl<S: Store> Driver<S> {
             history_every,
             pending: Batch::default(),
             orders: Vec::new(),
-            changed: Vec::new(),
+            changed: BTreeSet::new(),
             stored,
         })
     }
@@ -185,7 +186,7 @@ impl<S: Store> Driver<S> {
         Output {
             orders,
             replies,
-            changed: std::mem::take(&mut self.changed),
+            changed: std::mem::take(&mut self.changed).into_iter().collect(),
             last_sequence: self.last_sequence,
             sweep,
             wake_in: self.listening.plan(next),

@@ -120,6 +120,7 @@ impl<S: Store> Driver<S> {
         if let Timing::Calendar(schedule) = timing {
             self.calendar.add(id, schedule, pending, wall);
         }
+        self.ask_rules(id);
         self.touch(id);
     }
 
@@ -136,6 +137,7 @@ impl<S: Store> Driver<S> {
         let id = self.book.add_watched(Watched { name, pause, of_kind });
         let settings = ProcessSettings { start_within };
         self.policy.handle_event(Event::Process(ProcessEvent::Added { subject: id, settings, found }), now);
+        self.ask_rules(id);
         self.touch(id);
     }
 

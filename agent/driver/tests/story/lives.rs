@@ -102,6 +102,23 @@ fn silence_measured_by_the_supervisor_survives_a_restart_of_the_agent() {
 }
 
 #[test]
+fn rules_are_asked_about_what_a_start_finds_also_where_its_verdict_is_the_recorded_one() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    world.step(vec![found, world.status(1, 11 * SECOND)]);
+    assert_eq!(world.verdict(), Verdict::Stale);
+    let mut again = World::new(world.driver.into_store());
+    // A rule's first call may come before the jobs are found; only a change brings the next one soon.
+    let Fact::JobFound(mut found) = again.found(FoundState::Running, 1) else { unreachable!("it is a found job") };
+    let Fact::Heard { status } = again.status(2, 12 * SECOND) else { unreachable!("it is a status") };
+    found.attempt.as_mut().unwrap().status = Some(*status);
+    let output = again.step(vec![Fact::JobFound(found)]);
+    assert_eq!((again.verdict(), output.changed), (Verdict::Stale, vec![name()]));
+    let found = again.found(FoundState::Running, 1);
+    assert_eq!(again.step(vec![found]).changed, [], "found once more it is as it was");
+}
+
+#[test]
 fn what_has_ended_never_changes_and_a_restart_records_nothing_twice() {
     let mut store = MemoryStore::default();
     let mut before = Vec::new();
