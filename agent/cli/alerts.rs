@@ -30,13 +30,7 @@ pub(crate) fn run(args: &AlertsArgs, context: &Context) -> Result<ExitCode, Fail
         AlertsCommand::Test => AlertRequest::Test { by: who(None) },
     };
     let silences = matches!(asked, AlertRequest::Silence { .. });
-    let document = ask(context, asked).map_err(|error| {
-        Failure::unreachable(
-            "cannot change how alerts are told",
-            chain(&error),
-            "start the agent with `latido agent`: without one nothing is told",
-        )
-    })??;
+    let document = change(context, asked)?;
     if args.json {
         print::json(&document)?;
     } else if let Some(silence) = document.silences.last().filter(|_| silences) {
@@ -67,29 +61,31 @@ fn who(given: Option<&String>) -> String {
     given.cloned().or_else(user).unwrap_or_else(|| format!("user {}", rustix::process::getuid().as_raw()))
 }
 
-fn ask(context: &Context, asked: AlertRequest) -> Result<Result<Box<AlertsDocument>, Failure>, AskError> {
-    let refused = |why: String| {
-        Failure::refused(
-            "cannot change how alerts are told",
-            why,
-            "`latido alerts list` shows the alerts and silences there are",
-        )
-    };
-    Ok(match client::ask_agent(&context.state, Request::Alerts { ask: asked }, AGENT_WITHIN)? {
-        Answer::Alerts { document } => Ok(document),
-        Answer::Error { message } => Err(refused(format!("the agent cannot {message}"))),
-        Answer::Hello { .. }
-        | Answer::Status { .. }
-        | Answer::Entry { .. }
-        | Answer::Registry { .. }
-        | Answer::Workers { .. }
-        | Answer::Done => Err(refused("the agent answers something else; is it of the same version?".to_owned())),
-    })
+fn ask(context: &Context, asked: AlertRequest) -> Result<Box<AlertsDocument>, AskError> {
+    let answer = client::ask_agent(&context.state, Request::Alerts { ask: asked }, AGENT_WITHIN)?;
+    let Answer::Alerts { document } = answer else { return Err(AskError::OtherAnswer) };
+    Ok(document)
+}
+
+/// Changes how alerts are told.
+fn change(context: &Context, asked: AlertRequest) -> Result<Box<AlertsDocument>, Failure> {
+    let what = "cannot change how alerts are told";
+    match ask(context, asked) {
+        Ok(document) => Ok(document),
+        Err(AskError::Refused { message } | AskError::Unknown { message }) => {
+            let next = "`latido alerts list` shows the alerts and silences there are";
+            Err(Failure::refused(what, format!("the agent cannot {message}"), next))
+        }
+        Err(error) => {
+            let next = "start the agent with `latido agent`: without one nothing is told";
+            Err(Failure::unreachable(what, chain(&error), next))
+        }
+    }
 }
 
 fn list(args: &AlertsArgs, context: &Context) -> Result<ExitCode, Failure> {
     let document = match ask(context, AlertRequest::List) {
-        Ok(answered) => *answered?,
+        Ok(document) => *document,
         Err(AskError::NobodyThere { .. }) => recorded(context)?,
         Err(error) => {
             print::warn(&format!("cannot {}; what is recorded is read instead", chain(&error)));

@@ -94,7 +94,7 @@ fn beat_of(worker: &SubjectName, args: &BeatArgs, context: &Context) -> Option<R
         Ok(control::Answer::Registry { .. }) => None,
         // An epoch names a worker: that the agent is away is no reason to fail it.
         Err(AskError::NobodyThere { .. }) if args.epoch.is_none() => None,
-        Ok(answer) => Some(Ok(undelivered(args, &format!("the agent answered something else: {answer:?}")))),
+        Ok(_) => Some(Ok(undelivered(args, &format!("cannot {}", chain(&AskError::OtherAnswer))))),
         Err(error) => Some(Ok(undelivered(args, &format!("cannot {}", chain(&error))))),
     }
 }

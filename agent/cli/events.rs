@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use latido::jobs::client::{AskError, EventStream, Streamed};
+use latido::jobs::client::{AskError, EventStream};
 use latido_protocol::WallTime;
 use latido_protocol::journal::{AlertTold, Body, Entry};
 use latido_store::{SqliteStore, Store};
@@ -24,16 +24,17 @@ pub(crate) fn run(args: &EventsArgs, context: &Context) -> Result<ExitCode, Fail
         Err(error) => return Err(unreachable(&error)),
     };
     loop {
-        match stream.next_entry().map_err(|error| unreachable(&error))? {
-            Streamed::Entry(entry) => show(args, &entry)?,
-            Streamed::Done => return Ok(ExitCode::SUCCESS),
-            Streamed::Refused(message) => {
+        match stream.next_entry() {
+            Ok(Some(entry)) => show(args, &entry)?,
+            Ok(None) => return Ok(ExitCode::SUCCESS),
+            Err(AskError::Refused { message }) => {
                 return Err(Failure::refused(
                     "cannot show the journal",
                     format!("the agent cannot {message}"),
                     "is the agent of the same version? `latido status` asks it too",
                 ));
             }
+            Err(error) => return Err(unreachable(&error)),
         }
     }
 }

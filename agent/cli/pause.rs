@@ -6,7 +6,7 @@ use latido::jobs::client::{self, AGENT_WITHIN, AskError, POKE_WITHIN};
 use latido::jobs::pause::{self, Paused};
 use latido::jobs::records;
 use latido::jobs::wanted::WantError;
-use latido_protocol::control::{Answer, Request};
+use latido_protocol::control::Request;
 use latido_protocol::{Limit, Span, SubjectName, WallTime};
 
 use crate::args::{PauseArgs, UnpauseArgs};
@@ -58,39 +58,24 @@ pub(crate) fn unpause(args: &UnpauseArgs, context: &Context) -> Result<ExitCode,
 
 /// Checks and processes are known to the agent alone.
 fn ask(context: &Context, name: &SubjectName, request: Request, doing: &str) -> Result<(), Failure> {
-    match client::ask_agent(&context.state, request, AGENT_WITHIN) {
-        Ok(Answer::Done) => Ok(()),
-        Ok(Answer::Error { message }) if message.starts_with("find ") => {
+    let what = || format!("cannot {doing} `{name}`");
+    match client::ask_agent_to(&context.state, request, AGENT_WITHIN) {
+        Ok(()) => Ok(()),
+        Err(AskError::NobodyThere { .. }) if is_configured(context, name) => {
+            let next = "start the agent with `latido agent`";
+            Err(Failure::unreachable(what(), "no agent runs that would judge it", next))
+        }
+        Err(AskError::NobodyThere { .. } | AskError::Unknown { .. }) => {
             Err(subject::unknown(&context.state, name, doing))
         }
-        Ok(Answer::Error { message }) => Err(Failure::refused(
-            format!("cannot {doing} `{name}`"),
-            format!("the agent cannot {message}"),
-            "`latido status` lists what is watched",
-        )),
-        Ok(
-            Answer::Hello { .. }
-            | Answer::Status { .. }
-            | Answer::Entry { .. }
-            | Answer::Alerts { .. }
-            | Answer::Registry { .. }
-            | Answer::Workers { .. },
-        ) => Err(Failure::itself(
-            format!("cannot {doing} `{name}`"),
-            "the agent answered something else",
-            "are the agent and this command of one version? `latido --version`",
-        )),
-        Err(AskError::NobodyThere { .. }) if is_configured(context, name) => Err(Failure::unreachable(
-            format!("cannot {doing} `{name}`"),
-            "no agent runs that would judge it",
-            "start the agent with `latido agent`",
-        )),
-        Err(AskError::NobodyThere { .. }) => Err(subject::unknown(&context.state, name, doing)),
-        Err(error) => Err(Failure::unreachable(
-            format!("cannot {doing} `{name}`"),
-            format!("cannot {}", chain(&error)),
-            "is the agent stopped or starved? `latido doctor` looks",
-        )),
+        Err(AskError::Refused { message }) => {
+            let next = "`latido status` lists what is watched";
+            Err(Failure::refused(what(), format!("the agent cannot {message}"), next))
+        }
+        Err(error) => {
+            let next = "is the agent stopped or starved? `latido doctor` looks";
+            Err(Failure::unreachable(what(), format!("cannot {}", chain(&error)), next))
+        }
     }
 }
 

@@ -15,8 +15,8 @@ use crate::print;
 /// Asks the registry. Only the agent keeps it: without one there is no answer.
 pub(crate) fn ask(context: &Context, question: Question, what: &str) -> Result<Reply, Failure> {
     let answer = request(context, Request::Registry { question }, what)?;
-    let Answer::Registry { reply } = &answer else { return Err(unexpected(what, &answer)) };
-    Ok(reply.clone())
+    let Answer::Registry { reply } = answer else { return Err(unexpected(what)) };
+    Ok(reply)
 }
 
 /// Asks for something that is done or not, and has nothing to print.
@@ -29,11 +29,11 @@ pub(crate) fn done(context: &Context, question: Question, what: &str, next: &str
 pub(crate) fn request(context: &Context, request: Request, what: &str) -> Result<Answer, Failure> {
     let unreachable = |why: String, next: &str| Failure::unreachable(format!("cannot {what}"), why, next);
     match client::ask_agent(&context.state, request, AGENT_WITHIN) {
-        Ok(Answer::Error { message }) => Err(unreachable(
+        Ok(answer) => Ok(answer),
+        Err(AskError::Refused { message } | AskError::Unknown { message }) => Err(unreachable(
             format!("the agent cannot {message}"),
             "ask again; `latido doctor` looks for what is wrong",
         )),
-        Ok(answer) => Ok(answer),
         Err(error @ AskError::NobodyThere { .. }) => Err(unreachable(
             format!("cannot {}", chain(&error)),
             "start the agent with `latido agent`: it alone keeps workers and claims",
@@ -46,10 +46,10 @@ pub(crate) fn request(context: &Context, request: Request, what: &str) -> Result
 }
 
 /// An answer that does not fit the question.
-pub(crate) fn unexpected(what: &str, answer: &Answer) -> Failure {
+pub(crate) fn unexpected(what: &str) -> Failure {
     Failure::unreachable(
         format!("cannot {what}"),
-        format!("the agent answered something else: {answer:?}"),
+        format!("cannot {}", chain(&AskError::OtherAnswer)),
         "is the agent of the same version? `latido status` shows it",
     )
 }

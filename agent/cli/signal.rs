@@ -6,7 +6,7 @@ use std::time::Duration;
 use latido::jobs::client::{self, AskError};
 use latido::jobs::clock::Deadline;
 use latido_protocol::SubjectName;
-use latido_protocol::control::{Answer, CheckSignal, Request};
+use latido_protocol::control::{CheckSignal, Request};
 use latido_protocol::layout::StateDir;
 
 use crate::args::BeatArgs;
@@ -56,28 +56,18 @@ pub(crate) fn run(args: &BeatArgs, check: &SubjectName, context: &Context) -> Re
         state: args.state.clone(),
     };
     match ask(&context.state, &request) {
-        Ok(Answer::Done) => {
+        Ok(()) => {
             if args.answer {
                 print::out("go-on\n")?;
             }
             Ok(ExitCode::SUCCESS)
         }
-        Ok(Answer::Error { message }) if message.starts_with("find ") => {
-            Err(subject::unknown(&context.state, check, "send a beat for"))
-        }
-        Ok(Answer::Error { message }) => Err(Failure::usage(
+        Err(AskError::Unknown { .. }) => Err(subject::unknown(&context.state, check, "send a beat for")),
+        Err(AskError::Refused { message }) => Err(Failure::usage(
             format!("cannot send a beat for `{check}`"),
             format!("the agent cannot {message}"),
             "see `latido beat --help`",
         )),
-        Ok(
-            Answer::Hello { .. }
-            | Answer::Status { .. }
-            | Answer::Entry { .. }
-            | Answer::Alerts { .. }
-            | Answer::Registry { .. }
-            | Answer::Workers { .. },
-        ) => Ok(undelivered(args, "the agent answered something else")),
         Err(AskError::NobodyThere { .. }) if context.settings.checks.contains_key(check) => {
             Ok(undelivered(args, &format!("no agent runs that would hear of check {check}")))
         }
@@ -87,12 +77,13 @@ pub(crate) fn run(args: &BeatArgs, check: &SubjectName, context: &Context) -> Re
 }
 
 /// Asks the agent, again and again within two seconds: it may be in the middle of a restart.
-fn ask(state: &StateDir, request: &Request) -> Result<Answer, AskError> {
+fn ask(state: &StateDir, request: &Request) -> Result<(), AskError> {
     let deadline = Deadline::after(WITHIN);
     let mut pause = BACKOFF_FIRST;
     loop {
-        match client::ask_agent(state, request.clone(), deadline.turn(TRY_WITHIN)) {
-            Ok(answer) => return Ok(answer),
+        match client::ask_agent_to(state, request.clone(), deadline.turn(TRY_WITHIN)) {
+            Err(error @ (AskError::Refused { .. } | AskError::Unknown { .. })) => return Err(error),
+            Ok(()) => return Ok(()),
             Err(error) if deadline.has_passed() => return Err(error),
             Err(error) => {
                 deadline.rest(pause);

@@ -51,10 +51,10 @@ pub(crate) fn document(context: &Context, subjects: &[SubjectName], doing: &str)
             };
         }
         Err(AskError::NobodyThere { .. }) => {}
-        Ok(Answer::Error { message }) => {
-            print::warn(&format!("the agent cannot {message}; the files are read instead"))
+        Ok(_) => print::warn("the agent answers another question; the files are read instead"),
+        Err(AskError::Refused { message }) => {
+            print::warn(&format!("the agent cannot {message}; the files are read instead"));
         }
-        Ok(_) => print::warn("the agent answers something else; the files are read instead"),
         Err(error) => {
             print::warn(&format!("cannot {}; the files are read instead", crate::failure::chain(&error)));
         }

@@ -49,11 +49,11 @@ fn register(args: &WorkerRegisterArgs, context: &Context) -> Result<ExitCode, Fa
 fn list(args: &WorkerListArgs, context: &Context) -> Result<ExitCode, Failure> {
     let what = "list the workers";
     let answer = registry::request(context, Request::Workers, what)?;
-    let Answer::Workers { status } = &answer else { return Err(registry::unexpected(what, &answer)) };
+    let Answer::Workers { status } = answer else { return Err(registry::unexpected(what)) };
     if args.json {
-        return registry::json(status).map(|()| ExitCode::SUCCESS);
+        return registry::json(&status).map(|()| ExitCode::SUCCESS);
     }
-    print::out(&table(status).to_string()).map(|()| ExitCode::SUCCESS)
+    print::out(&table(&status).to_string()).map(|()| ExitCode::SUCCESS)
 }
 
 fn table(status: &RegistryStatus) -> Table {

@@ -150,17 +150,10 @@ pub(super) fn agent(state: &StateDir) -> Check {
             format!("version {agent} runs (pid {pid}), and this is version {ours}"),
             "start the agent again; running jobs are adopted",
         ),
-        Ok(Answer::Error { message }) => {
+        Err(AskError::Refused { message }) => {
             Check::fail(name, format!("it answers that it cannot {message}"), "start the agent of this version")
         }
-        Ok(
-            Answer::Status { .. }
-            | Answer::Registry { .. }
-            | Answer::Workers { .. }
-            | Answer::Entry { .. }
-            | Answer::Alerts { .. }
-            | Answer::Done,
-        ) => Check::fail(name, "something else answers on its socket", "look who listens on agent.sock"),
+        Ok(_) => Check::fail(name, "something else answers on its socket", "look who listens on agent.sock"),
         Err(AskError::NobodyThere { .. }) => Check::warn(name, "no agent watches this state directory", start),
         Err(error) => Check::fail(name, chain(&error), start),
     }

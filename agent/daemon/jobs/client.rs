@@ -60,6 +60,21 @@ pub enum AskError {
         /// what the reader said
         source: serde_json::Error,
     },
+    /// The agent refused; the message is its own, and fits after "cannot".
+    #[error("{message}")]
+    Refused {
+        /// why
+        message: String,
+    },
+    /// The agent knows nothing of the name that was given; the message is its own, and fits after "cannot".
+    #[error("{message}")]
+    Unknown {
+        /// what it does not know
+        message: String,
+    },
+    /// What came answers another question.
+    #[error("understand the agent: it answers another question, as one of another version does")]
+    OtherAnswer,
     /// Anything else that the system reports.
     #[error("talk to {socket}")]
     Io {
@@ -198,9 +213,25 @@ fn open_agent(state: &StateDir, request: control::Request, within: Duration) -> 
 /// Asks the agent of a state directory.
 ///
 /// # Errors
-/// When no answer came within the time; an answer of kind `error` is an answer.
+/// When no answer came within the time, or the agent did not do it.
 pub fn ask_agent(state: &StateDir, request: control::Request, within: Duration) -> Result<control::Answer, AskError> {
-    open_agent(state, request, within)?.receive()
+    carried_out(open_agent(state, request, within)?.receive()?)
+}
+
+/// Asks the agent of a state directory for something that is done, and no more.
+///
+/// # Errors
+/// When no answer came within the time, or the agent did not do it.
+pub fn ask_agent_to(state: &StateDir, request: control::Request, within: Duration) -> Result<(), AskError> {
+    if ask_agent(state, request, within)? == control::Answer::Done { Ok(()) } else { Err(AskError::OtherAnswer) }
+}
+
+fn carried_out(answer: control::Answer) -> Result<control::Answer, AskError> {
+    let control::Answer::Error { kind, message } = answer else { return Ok(answer) };
+    Err(match kind {
+        control::ErrorKind::Refused => AskError::Refused { message },
+        control::ErrorKind::Unknown => AskError::Unknown { message },
+    })
 }
 
 /// True when an agent answers on this state directory.
@@ -211,18 +242,7 @@ pub fn agent_answers(state: &StateDir) -> bool {
 /// Tells the agent, if one answers, that a job's files have changed; true when it has read them.
 pub fn poke_agent(state: &StateDir, job: &SubjectName, within: Duration) -> bool {
     let request = control::Request::Changed { job: job.clone() };
-    matches!(ask_agent(state, request, within), Ok(control::Answer::Done))
-}
-
-/// What a stream of journal entries gives next.
-#[derive(Debug)]
-pub enum Streamed {
-    /// An entry.
-    Entry(Box<journal::Entry>),
-    /// There are no more.
-    Done,
-    /// The agent would not give them; a fragment that fits after "cannot".
-    Refused(String),
+    ask_agent_to(state, request, within).is_ok()
 }
 
 /// Journal entries as the agent sends them.
@@ -242,24 +262,20 @@ impl EventStream {
         Ok(Self(line))
     }
 
-    /// Waits for the next entry.
+    /// Waits for the next entry; `None` when there are no more.
     ///
     /// # Errors
-    /// When the agent hung up or sent what cannot be read.
-    pub fn next_entry(&mut self) -> Result<Streamed, AskError> {
+    /// When the agent would not give it, hung up, or sent what cannot be read.
+    pub fn next_entry(&mut self) -> Result<Option<Box<journal::Entry>>, AskError> {
         if self.0.deadline.left().is_some() {
             self.0.deadline = Deadline::after(self.0.within);
         }
-        match self.0.receive()? {
-            control::Answer::Entry { entry } => Ok(Streamed::Entry(entry)),
-            control::Answer::Done => Ok(Streamed::Done),
-            control::Answer::Error { message } => Ok(Streamed::Refused(message)),
-            control::Answer::Hello { .. }
-            | control::Answer::Registry { .. }
-            | control::Answer::Workers { .. }
-            | control::Answer::Alerts { .. }
-            | control::Answer::Status { .. } => Ok(Streamed::Refused("understand the agent's answer".to_owned())),
+        let answer = carried_out(self.0.receive()?)?;
+        if answer == control::Answer::Done {
+            return Ok(None);
         }
+        let control::Answer::Entry { entry } = answer else { return Err(AskError::OtherAnswer) };
+        Ok(Some(entry))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use latido_protocol::alerts::AlertRequest;
-use latido_protocol::control::{Answer, Envelope, REQUEST_MAX, Request};
+use latido_protocol::control::{Answer, Envelope, ErrorKind, REQUEST_MAX, Request};
 use latido_protocol::status::{AgentStatus, StatusDocument};
 use latido_protocol::{FORMAT_VERSION, SubjectName};
 use latido_store::Store;
@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::jobs::Jobs;
-use super::watched;
+use super::watched::{self, WatchRefused};
 use crate::clock;
 use crate::driver_thread::DriverHandle;
 use crate::plugins::Registry;
@@ -88,13 +88,13 @@ impl Control {
                 } else {
                     "read half a request".to_owned()
                 };
-                let _gone = send(&mut write, &Answer::Error { message }).await;
+                let _gone = send(&mut write, &refused(&message)).await;
                 return;
             }
             let request = match parse(&line) {
                 Ok(request) => request,
                 Err(message) => {
-                    if send(&mut write, &Answer::Error { message }).await.is_err() {
+                    if send(&mut write, &refused(&message)).await.is_err() {
                         return;
                     }
                     continue;
@@ -111,19 +111,19 @@ impl Control {
             Request::Hello => Answer::Hello { agent: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() },
             Request::Status { subjects } => match self.document(subjects).await {
                 Ok(document) => Answer::Status { document: Box::new(document) },
-                Err(error) => Answer::Error { message: error.to_string() },
+                Err(error) => refused(&error),
             },
             Request::Changed { job } => match self.jobs.look_at(job).await {
                 Ok(()) => Answer::Done,
-                Err(error) => Answer::Error { message: error.to_string() },
+                Err(error) => refused(&error),
             },
             Request::Registry { question } => match self.driver.ask_registry(question).await {
                 Ok(reply) => Answer::Registry { reply },
-                Err(error) => Answer::Error { message: error.to_string() },
+                Err(error) => refused(&error),
             },
             Request::Workers => match self.driver.ask(|driver| driver.workers()).await {
                 Ok(status) => Answer::Workers { status: Box::new(status) },
-                Err(error) => Answer::Error { message: error.to_string() },
+                Err(error) => refused(&error),
             },
             Request::Signal { subject, signal, run_id, state } => {
                 done(watched::signal(&self.driver, subject, signal, run_id, state).await)
@@ -139,8 +139,8 @@ impl Control {
     async fn alerts(&self, ask: AlertRequest) -> Answer {
         match self.driver.ask(move |driver| driver.handle_alert_request(ask, clock::wall())).await {
             Ok(Ok(document)) => Answer::Alerts { document: Box::new(document) },
-            Ok(Err(refused)) => Answer::Error { message: crate::actions::chain(&refused) },
-            Err(error) => Answer::Error { message: error.to_string() },
+            Ok(Err(refused)) => self::refused(&crate::actions::chain(&refused)),
+            Err(error) => refused(&error),
         }
     }
 
@@ -177,7 +177,7 @@ impl Control {
                 .map_err(|_| Gone)?;
             let rows = match rows {
                 Ok(rows) => rows,
-                Err(error) => return send(write, &Answer::Error { message: error.to_string() }).await,
+                Err(error) => return send(write, &refused(&error)).await,
             };
             let more = rows.len() == ENTRIES_AT_A_TIME;
             for row in rows {
@@ -199,11 +199,15 @@ impl Control {
 /// The client is gone, or does not read.
 struct Gone;
 
-fn done(result: Result<(), String>) -> Answer {
+fn done(result: Result<(), WatchRefused>) -> Answer {
     match result {
         Ok(()) => Answer::Done,
-        Err(message) => Answer::Error { message },
+        Err(error) => Answer::Error { kind: error.kind(), message: error.to_string() },
     }
+}
+
+fn refused(why: &impl std::fmt::Display) -> Answer {
+    Answer::Error { kind: ErrorKind::Refused, message: why.to_string() }
 }
 
 fn is_same_user(stream: &UnixStream) -> bool {

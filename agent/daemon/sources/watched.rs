@@ -2,7 +2,7 @@
 
 use latido_driver::{Fact, WatchFact};
 use latido_policy::Signal;
-use latido_protocol::control::CheckSignal;
+use latido_protocol::control::{CheckSignal, ErrorKind};
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{Progress, Span, SubjectName, WallTime};
 
@@ -35,26 +35,50 @@ pub(crate) async fn look(settings: &Settings, driver: &DriverHandle) -> tokio::t
     looking
 }
 
-/// Takes a signal of a check; a fragment that fits after "cannot" where it is refused.
+/// Why a request about what is only watched was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WatchRefused {
+    #[error("find a check {0}")]
+    NoCheck(SubjectName),
+    #[error("find a check or a watched process {0}")]
+    NotWatched(SubjectName),
+    #[error("take a signal for {0}: it is a watched process, which sends none")]
+    SendsNone(SubjectName),
+    #[error("take the signal: a run's id has 1 to {RUN_ID_MAX} bytes")]
+    RunIdSize,
+    #[error("take the signal: its state is longer than {max} bytes", max = Progress::TEXT_MAX)]
+    StateSize,
+    #[error(transparent)]
+    Ended(#[from] Ended),
+}
+
+impl WatchRefused {
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoCheck(_) | Self::NotWatched(_) => ErrorKind::Unknown,
+            Self::SendsNone(_) | Self::RunIdSize | Self::StateSize | Self::Ended(_) => ErrorKind::Refused,
+        }
+    }
+}
+
+/// Takes a signal of a check.
 pub(crate) async fn signal(
     driver: &DriverHandle,
     check: SubjectName,
     signal: CheckSignal,
     run_id: Option<String>,
     state: Option<String>,
-) -> Result<(), String> {
+) -> Result<(), WatchRefused> {
     if run_id.as_ref().is_some_and(|id| id.is_empty() || id.len() > RUN_ID_MAX) {
-        return Err(format!("take the signal: a run's id has 1 to {RUN_ID_MAX} bytes"));
+        return Err(WatchRefused::RunIdSize);
     }
     if state.as_ref().is_some_and(|state| state.len() > Progress::TEXT_MAX) {
-        return Err(format!("take the signal: its state is longer than {} bytes", Progress::TEXT_MAX));
+        return Err(WatchRefused::StateSize);
     }
     match kind(driver, &check).await? {
         Some(SubjectKind::Check) => {}
-        Some(SubjectKind::Process) => {
-            return Err(format!("take a signal for {check}: it is a watched process, which sends none"));
-        }
-        Some(SubjectKind::Job | SubjectKind::Worker) | None => return Err(format!("find a check {check}")),
+        Some(SubjectKind::Process) => return Err(WatchRefused::SendsNone(check)),
+        Some(SubjectKind::Job | SubjectKind::Worker) | None => return Err(WatchRefused::NoCheck(check)),
     }
     let signal = match signal {
         CheckSignal::Start => Signal::Started,
@@ -66,8 +90,12 @@ pub(crate) async fn signal(
     told(driver, WatchFact::Signaled { check, signal, run_id, state }).await
 }
 
-/// Pauses what is only watched; a fragment that fits after "cannot" where it is refused.
-pub(crate) async fn pause(driver: &DriverHandle, subject: SubjectName, length: Option<Span>) -> Result<(), String> {
+/// Pauses what is only watched.
+pub(crate) async fn pause(
+    driver: &DriverHandle,
+    subject: SubjectName,
+    length: Option<Span>,
+) -> Result<(), WatchRefused> {
     known(driver, &subject).await?;
     let until = length.map(|length| {
         let length = u64::try_from(length.0.as_millis()).unwrap_or(u64::MAX);
@@ -76,27 +104,26 @@ pub(crate) async fn pause(driver: &DriverHandle, subject: SubjectName, length: O
     told(driver, WatchFact::PauseWanted { subject, until }).await
 }
 
-/// Ends a pause; a fragment that fits after "cannot" where it is refused.
-pub(crate) async fn unpause(driver: &DriverHandle, subject: SubjectName) -> Result<(), String> {
+/// Ends a pause.
+pub(crate) async fn unpause(driver: &DriverHandle, subject: SubjectName) -> Result<(), WatchRefused> {
     known(driver, &subject).await?;
     told(driver, WatchFact::UnpauseWanted { subject }).await
 }
 
-async fn known(driver: &DriverHandle, subject: &SubjectName) -> Result<(), String> {
+async fn known(driver: &DriverHandle, subject: &SubjectName) -> Result<(), WatchRefused> {
     match kind(driver, subject).await? {
         Some(_) => Ok(()),
-        None => Err(format!("find a check or a watched process {subject}")),
+        None => Err(WatchRefused::NotWatched(subject.clone())),
     }
 }
 
-async fn kind(driver: &DriverHandle, subject: &SubjectName) -> Result<Option<SubjectKind>, String> {
+async fn kind(driver: &DriverHandle, subject: &SubjectName) -> Result<Option<SubjectKind>, Ended> {
     let subject = subject.clone();
-    driver.ask(move |driver| driver.watched_kind(&subject)).await.map_err(|error| error.to_string())
+    driver.ask(move |driver| driver.watched_kind(&subject)).await
 }
 
 /// Tells a fact and waits until it is judged and written down.
-async fn told(driver: &DriverHandle, fact: WatchFact) -> Result<(), String> {
-    let ended = |error: Ended| error.to_string();
-    driver.tell(Fact::Watched(Box::new(fact))).await.map_err(ended)?;
-    driver.ask(|_| ()).await.map_err(ended)
+async fn told(driver: &DriverHandle, fact: WatchFact) -> Result<(), WatchRefused> {
+    driver.tell(Fact::Watched(Box::new(fact))).await?;
+    Ok(driver.ask(|_| ()).await?)
 }

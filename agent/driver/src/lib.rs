@@ -296,7 +296,7 @@ impl<S: Store> Driver<S> {
 
     /// Keeps what waits for the store within bounds: the newest row of each subject, and beats up to a number.
     fn bound_pending(&mut self) {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         self.pending.subjects.reverse();
         self.pending.subjects.retain(|row| seen.insert(row.name.clone()));
         self.pending.subjects.reverse();

@@ -145,7 +145,21 @@ pub enum Answer {
     Done,
     /// The request was not carried out.
     Error {
+        /// of which kind the reason is
+        #[serde(default)]
+        kind: ErrorKind,
         /// why, as a fragment that fits after "cannot"
         message: String,
     },
+}
+
+/// Why a request was not carried out, for programs that go on by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorKind {
+    /// It cannot be done as it was asked.
+    #[default]
+    Refused,
+    /// Nothing of the name that it gives is known.
+    Unknown,
 }
