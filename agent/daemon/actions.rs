@@ -41,8 +41,13 @@ impl Actions {
         while let Some(order) = orders.recv().await {
             let actions = self.clone();
             tokio::spawn(async move {
-                if let Some(fact) = actions.act(order).await {
-                    let _agent_ends = actions.jobs.driver().tell(fact).await;
+                let Some(fact) = actions.act(order).await else { return };
+                // What stood in the way of a launch is looked at, so that the next decision knows of it.
+                let refused =
+                    if let Fact::LaunchRefused { attempt, .. } = &fact { Some(attempt.job.clone()) } else { None };
+                let _agent_ends = actions.jobs.driver().tell(fact).await;
+                if let Some(job) = refused {
+                    actions.jobs.look_and_log(job).await;
                 }
             });
         }
@@ -92,25 +97,28 @@ impl Actions {
                 resumed_by_hand,
                 lock: None,
             };
-            let launched = launch::launch(&state, &ordered.job, order, clock::wall())?;
+            let launched = launch::launch(&state, &ordered.job, order, clock::wall());
             let directory = state.job(&ordered.job).attempt(ordered.number);
-            // What the launch has just written; without it there is nothing to tell but that it took place.
+            // What the launch has just written; without it there is nothing to tell but how it went.
             let start = disk::read::<files::Start>(&directory.start()).ok().flatten();
+            let start = start.filter(|start| start.epoch == ordered.epoch);
             let end = disk::read::<files::End>(&directory.end()).ok().flatten();
-            Ok((launched, start.map(Box::new), end.map(Box::new)))
+            let end = end.filter(|end| end.epoch == ordered.epoch);
+            (launched, start.map(Box::new), end.map(Box::new))
         })
         .await?;
         match launched {
-            Ok((Launched::Started { .. }, Some(start), _)) => {
+            (Ok(Launched::Started { .. }), Some(start), _) => {
                 self.jobs.watch((*start).clone());
                 Some(Fact::AttemptStarted { start })
             }
-            Ok((Launched::Failed { .. }, start, Some(end))) => Some(Fact::AttemptEnded { start, end }),
-            Ok((launched, _, _)) => {
+            // Also where the supervisor failed: then the attempt has its ending from this launch.
+            (Ok(Launched::Failed { .. }) | Err(_), start, Some(end)) => Some(Fact::AttemptEnded { start, end }),
+            (Ok(launched), _, _) => {
                 let detail = format!("cannot read back the files of the attempt after {launched:?}");
                 Some(Fact::LookFailed { attempt, detail })
             }
-            Err(error) => {
+            (Err(error), _, None) => {
                 let failure = launch_failure(&error);
                 let detail = chain(&error);
                 tracing::warn!(?attempt, ?failure, detail, "the launch did not take place");

@@ -143,6 +143,7 @@ async fn live(
     tracing::info!(version, "the agent watches");
 
     if once {
+        let _ended = jobs.look_again_at_all().await;
         acting_is_idle(&driver).await;
     } else {
         let looking = tokio::spawn(jobs.clone().look_now_and_then());

@@ -1,6 +1,6 @@
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use latido_protocol::disk;
 use latido_protocol::journal::{Body, Entry};
@@ -27,11 +27,17 @@ impl<'a> Agent<'a> {
 
     /// Starts an agent and does not wait.
     pub(crate) fn spawn(world: &'a World, config: &str) -> Self {
+        Self::spawn_with(world, config, |_| ())
+    }
+
+    /// The same, with its command changed before.
+    pub(crate) fn spawn_with(world: &'a World, config: &str, change: impl FnOnce(&mut Command)) -> Self {
         let path = world.home().join("latido.toml");
         fs::write(&path, config).unwrap();
         let log = world.home().join("agent.log");
         let stderr = fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
         let mut command = world.latido_command(&["agent", "--config", path.to_str().unwrap()]);
+        change(&mut command);
         let child = command.env("LATIDO_LOG", "debug").stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
         Self { world, child: Some(child), log }
     }

@@ -228,8 +228,18 @@ fn prepare(
     let run = Wanted { version: FORMAT_VERSION, want: Want::Run, epoch: given.epoch, at, until: None, by };
     // By hand it may say something else than before, and that is kept. Else it is the epoch alone that is new, and the
     // attempt's own record is durable before anything runs.
-    if order.by_hand { short.write(&run) } else { short.write_whole(&run) }.map_err(wanted_error)?;
+    if order.by_hand {
+        short.write(&run).map_err(wanted_error)?;
+        return record_start(job, folder, file, order, given, at).map(|()| given);
+    }
+    // A resume stays wanted until the attempt that it asks for has its folder.
+    let is_asked_for = wanted.want == Want::Resume;
+    let want = if is_asked_for { Want::Resume } else { Want::Run };
+    short.write_whole(&Wanted { want, ..run.clone() }).map_err(wanted_error)?;
     record_start(job, folder, file, order, given, at)?;
+    if is_asked_for {
+        short.write_whole(&run).map_err(wanted_error)?;
+    }
     Ok(given)
 }
 

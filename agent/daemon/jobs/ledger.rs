@@ -1,22 +1,48 @@
 //! The ledger: one line for each ended attempt, named for ever by job, attempt and epoch.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 use latido_protocol::SubjectName;
 use latido_protocol::disk::{self, RECORD_MAX};
-use latido_protocol::files::{End, LedgerLine};
+use latido_protocol::files::{End, LedgerLine, Start};
 use latido_protocol::layout::StateDir;
+
+/// What names a line for ever.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LedgerKey {
+    pub(crate) job: SubjectName,
+    pub(crate) attempt: u32,
+    pub(crate) epoch: u64,
+}
+
+impl LedgerKey {
+    pub(crate) fn of(start: &Start) -> Self {
+        Self { job: start.job.clone(), attempt: start.attempt, epoch: start.epoch }
+    }
+}
 
 /// Hands on the lines of one job. Others are told by their bytes and not decoded: the ledger grows with every attempt of
 /// every job, and this is asked before each launch.
 fn for_each_of(state: &StateDir, job: &SubjectName, mut take: impl FnMut(LedgerLine)) -> io::Result<()> {
+    let mark = format!("\"{job}\"").into_bytes();
+    for_each(state, |line| {
+        if line.windows(mark.len()).any(|window| window == mark)
+            && let Ok(record) = serde_json::from_slice::<LedgerLine>(line)
+            && record.job == *job
+        {
+            take(record);
+        }
+    })
+}
+
+fn for_each(state: &StateDir, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let file = match File::open(state.ledger()) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let mark = format!("\"{job}\"").into_bytes();
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     let mut line = Vec::new();
     loop {
@@ -25,13 +51,22 @@ fn for_each_of(state: &StateDir, job: &SubjectName, mut take: impl FnMut(LedgerL
         if reader.by_ref().take(RECORD_MAX as u64).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        if line.windows(mark.len()).any(|window| window == mark)
-            && let Ok(record) = serde_json::from_slice::<LedgerLine>(&line)
-            && record.job == *job
-        {
-            take(record);
-        }
+        take(&line);
     }
+}
+
+/// Those of the attempts that have no line. The ledger is read once for all of them.
+///
+/// # Errors
+/// When the ledger is there and cannot be read.
+pub(crate) fn missing(state: &StateDir, ended: &BTreeSet<LedgerKey>) -> io::Result<BTreeSet<LedgerKey>> {
+    let mut missing = ended.clone();
+    for_each(state, |line| {
+        if let Ok(LedgerLine { job, attempt, epoch, .. }) = serde_json::from_slice(line) {
+            missing.remove(&LedgerKey { job, attempt, epoch });
+        }
+    })?;
+    Ok(missing)
 }
 
 /// The highest epoch that the ledger tells of a job of this name, also one that was removed: 0 when there is none. A new
@@ -111,5 +146,8 @@ mod tests {
         assert!(holds(&state, &end("a", 2, 4)).unwrap());
         assert!(!holds(&state, &end("a", 2, 5)).unwrap());
         assert!(!holds(&state, &end("b", 1, 1)).unwrap());
+        let key = |job: &str, attempt, epoch| LedgerKey { job: job.parse().unwrap(), attempt, epoch };
+        let ended = BTreeSet::from([key("a", 1, 1), key("a", 2, 5), key("ab", 1, 9), key("b", 1, 1)]);
+        assert_eq!(missing(&state, &ended).unwrap(), BTreeSet::from([key("a", 2, 5), key("b", 1, 1)]));
     }
 }

@@ -12,8 +12,11 @@ use latido_protocol::layout::StateDir;
 use tokio::task::AbortHandle;
 
 use super::attempt::{self, Watched};
+use super::second_look::{SecondLooks, Stamp};
+use crate::actions::BY;
 use crate::driver_thread::{DriverHandle, Ended};
 use crate::found;
+use crate::jobs::ledger::LedgerKey;
 
 /// Every change is told by the one who made it; this finds those whose maker died before telling.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -54,11 +57,14 @@ struct Inner {
     state: StateDir,
     driver: DriverHandle,
     watched: Mutex<BTreeMap<SubjectName, (u64, AbortHandle)>>,
+    second_looks: SecondLooks,
 }
 
 impl Jobs {
     pub(crate) fn new(state: StateDir, driver: DriverHandle) -> Self {
-        Self { inner: Arc::new(Inner { state, driver, watched: Mutex::default() }) }
+        Self {
+            inner: Arc::new(Inner { state, driver, watched: Mutex::default(), second_looks: SecondLooks::default() }),
+        }
     }
 
     pub(crate) fn state(&self) -> &StateDir {
@@ -73,14 +79,18 @@ impl Jobs {
     pub(crate) async fn look_at(&self, job: SubjectName) -> Result<(), LookError> {
         let state = self.inner.state.clone();
         let name = job.clone();
-        let looked = tokio::task::spawn_blocking(move || found::look(&state, &name)).await;
-        let found = match looked {
-            Ok(Ok(found)) => found,
-            Ok(Err(detail)) => return Err(LookError::Unreadable { job, detail }),
+        let look = move || (Stamp::of(&state.job(&name)), found::look(&state, &name));
+        let (stamp, found) = match tokio::task::spawn_blocking(look).await {
+            Ok((stamp, Ok(found))) => (stamp, found),
+            Ok((_, Err(detail))) => {
+                self.inner.second_looks.doubts(&job);
+                return Err(LookError::Unreadable { job, detail });
+            }
             Err(_) => return Err(LookError::Ending),
         };
         let Some(found) = found else {
             self.unwatch(&job);
+            self.inner.second_looks.removed(&job);
             self.inner.driver.tell(Fact::JobRemoved { job }).await?;
             return Ok(self.inner.driver.ask(|_| ()).await?);
         };
@@ -92,6 +102,7 @@ impl Jobs {
             }
             FoundState::Unattended(_) | FoundState::Ended(_) => None,
         });
+        self.inner.second_looks.found(stamp, &found);
         self.inner.driver.tell(Fact::JobFound(Box::new(found))).await?;
         if let Some(start) = watch {
             self.watch(start);
@@ -110,29 +121,45 @@ impl Jobs {
             Vec::new()
         });
         for job in names {
-            if let Err(error) = self.look_at(job.clone()).await {
-                tracing::error!(%job, %error, "cannot judge a job");
-            }
+            self.look_and_log(job).await;
         }
         Ok(())
     }
 
-    /// Looks for folders that came or went without a word, for ever.
-    pub(crate) async fn look_now_and_then(self) {
-        loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            let state = self.inner.state.clone();
-            let listed = tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await;
-            let Ok(Ok(listed)) = listed else { continue };
-            let listed: BTreeSet<SubjectName> = listed.into_iter().collect();
-            let Ok(known) = self.inner.driver.ask(|driver| driver.names()).await else { return };
-            let known: BTreeSet<SubjectName> = known.into_iter().collect();
-            for job in listed.symmetric_difference(&known) {
-                if let Err(error) = self.look_at(job.clone()).await {
-                    tracing::error!(%job, %error, "cannot judge a job");
-                }
-            }
+    /// Looks at one job's folder; where that is not possible, the log says so.
+    pub(crate) async fn look_and_log(&self, job: SubjectName) {
+        if let Err(error) = self.look_at(job.clone()).await {
+            tracing::error!(%job, %error, "cannot judge a job");
         }
+    }
+
+    /// Looks for what nobody told, for ever: folders that came, went or changed, and what could not be told before.
+    pub(crate) async fn look_now_and_then(self) {
+        while self.look_again_at_all().await.is_ok() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Looks once at what deserves a second look.
+    pub(crate) async fn look_again_at_all(&self) -> Result<(), Ended> {
+        let jobs = self.clone();
+        let due = tokio::task::spawn_blocking(move || jobs.due()).await.map_err(|_| Ended)?;
+        let Some((listed, due)) = due else { return Ok(()) };
+        let known = self.inner.driver.ask(|driver| driver.names()).await?;
+        let gone = known.into_iter().filter(|job| !listed.contains(job));
+        for job in due.into_iter().chain(gone) {
+            self.look_and_log(job).await;
+        }
+        Ok(())
+    }
+
+    /// The jobs' folders that there are, and those among them that are to be looked at.
+    fn due(&self) -> Option<(BTreeSet<SubjectName>, Vec<SubjectName>)> {
+        let (state, second_looks) = (&self.inner.state, &self.inner.second_looks);
+        second_looks.enter_in_ledger(state, BY);
+        let listed = crate::jobs::records::job_names(state).ok()?.into_iter().collect();
+        let due = second_looks.due(state, &listed);
+        Some((listed, due))
     }
 
     /// Watches a running attempt, unless it is watched already.
@@ -152,9 +179,10 @@ impl Jobs {
     async fn watch_to_the_end(&self, start: Start) {
         let directory = self.inner.state.job(&start.job).attempt(start.attempt);
         match attempt::watch(&self.inner.driver, &start, &directory).await {
-            Watched::Ended => {}
+            Watched::Ended => self.inner.second_looks.ended(LedgerKey::of(&start)),
             Watched::Gone => self.supervisor_gone(start).await,
             Watched::Unknown(detail) => {
+                self.inner.second_looks.doubts(&start.job);
                 let attempt = AttemptName::of(&start);
                 let _agent_ends = self.inner.driver.tell(Fact::LookFailed { attempt, detail }).await;
             }
@@ -165,6 +193,9 @@ impl Jobs {
         let attempt = AttemptName::of(&start);
         let state = self.inner.state.clone();
         let process = tokio::task::spawn_blocking(move || found::life(&state, &start)).await.unwrap_or(Life::Unknown);
+        if process == Life::Unknown {
+            self.inner.second_looks.doubts(&attempt.job);
+        }
         let _agent_ends = self.inner.driver.tell(Fact::SupervisorGone { attempt, process }).await;
     }
 

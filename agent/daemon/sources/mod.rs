@@ -4,4 +4,5 @@ pub(crate) mod attempt;
 pub(crate) mod control;
 pub(crate) mod jobs;
 mod processes;
+mod second_look;
 pub(crate) mod watched;
