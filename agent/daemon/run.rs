@@ -143,7 +143,6 @@ async fn live(
     tracing::info!(version, "the agent watches");
 
     if once {
-        let _ended = jobs.look_again_at_all().await;
         acting_is_idle(&driver).await;
     } else {
         let looking = tokio::spawn(jobs.clone().look_now_and_then());
@@ -198,5 +197,6 @@ async fn recover(settings: &Settings, jobs: &Jobs) {
     }
     if jobs.look_at_all().await.is_ok() {
         let _ended = jobs.driver().ask(|driver| driver.forget_absent(clock::wall())).await;
+        let _ended = jobs.look_again_at_all().await;
     }
 }

@@ -135,8 +135,11 @@ impl Jobs {
 
     /// Looks for what nobody told, for ever: folders that came, went or changed, and what could not be told before.
     pub(crate) async fn look_now_and_then(self) {
-        while self.look_again_at_all().await.is_ok() {
+        loop {
             tokio::time::sleep(LOOK_EVERY).await;
+            if self.look_again_at_all().await.is_err() {
+                return;
+            }
         }
     }
 
