@@ -211,17 +211,16 @@ pub fn read_busy(folder: &JobDir) -> Option<Busy> {
     read(&folder.busy(), &mut Vec::new())
 }
 
-/// The highest epoch that the files of any attempt show.
+/// The highest epoch that the files of any attempt show. Epochs rise with the attempts' numbers, so the latest attempt
+/// that can be read tells it.
 pub fn highest_attempt_epoch(folder: &JobDir) -> u64 {
-    let mut highest = read_busy(folder).map_or(0, |busy| busy.epoch);
-    for number in attempt_numbers(folder).unwrap_or_default() {
-        let attempt = folder.attempt(number);
-        let mut ignored = Vec::new();
-        let start = read::<Start>(&attempt.start(), &mut ignored).map_or(0, |start| start.epoch);
-        let end = read::<End>(&attempt.end(), &mut ignored).map_or(0, |end| end.epoch);
-        highest = highest.max(start).max(end);
-    }
-    highest
+    let of = |number: &u32| {
+        let attempt = folder.attempt(*number);
+        let start = read::<Start>(&attempt.start(), &mut Vec::new()).map(|start| start.epoch);
+        start.or_else(|| read::<End>(&attempt.end(), &mut Vec::new()).map(|end| end.epoch))
+    };
+    let busy = read_busy(folder).map_or(0, |busy| busy.epoch);
+    attempt_numbers(folder).unwrap_or_default().iter().rev().find_map(of).unwrap_or(0).max(busy)
 }
 
 /// The last checkpoint that any attempt is known to have reached; empty when there is none.
