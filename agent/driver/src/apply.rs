@@ -107,6 +107,8 @@ impl<S: Store> Driver<S> {
         let mut latest = Latest::new(found.job.clone(), found.wanted.clone());
         let (mut pickups, mut epoch) = (found.pickups, found.epoch);
         let recorded = stored.as_ref().and_then(|stored| stored.recorded);
+        let given_up = stored.as_ref().and_then(|stored| stored.state.given_up);
+        let is_given_up = given_up.is_some_and(|given_up| given_up.holds(&found));
         if let Some(stored) = stored {
             latest.row_epoch = stored.epoch;
             latest.journaled_start = stored.state.journaled_start;
@@ -140,6 +142,7 @@ impl<S: Store> Driver<S> {
                 attempt,
                 ended_ago,
                 recorded,
+                is_given_up,
             },
         };
         self.policy.handle_event(event, now);
@@ -321,7 +324,10 @@ impl<S: Store> Driver<S> {
                 self.pending.entries.push(record::entry(wall, &expired));
             }
         }
-        latest.end = Some(end);
+        // The late ending of an older attempt is not the latest one's: that goes on to be heard.
+        if latest.start.as_ref().is_none_or(|start| start.epoch <= end.epoch) {
+            latest.end = Some(end);
+        }
         self.touch(id);
     }
 }

@@ -6,7 +6,7 @@ use latido_protocol::{SubjectName, WallTime};
 use latido_store::{Store, SubjectRow};
 
 use crate::fact::{AttemptName, Order};
-use crate::record::RowState;
+use crate::record::{GivenUp, RowState};
 use crate::registry::Carried;
 use crate::{Driver, record, translate};
 
@@ -167,7 +167,11 @@ impl<S: Store> Driver<S> {
 
     fn job_row(&self, subject: SubjectId) -> Option<SubjectRow> {
         let (view, latest) = (self.policy.subject(subject)?, self.book.latest(subject)?);
-        let state = RowState { journaled_start: latest.journaled_start, journaled_end: latest.journaled_end };
+        let state = RowState {
+            journaled_start: latest.journaled_start,
+            journaled_end: latest.journaled_end,
+            given_up: GivenUp::of(&view, &latest.wanted),
+        };
         Some(SubjectRow {
             name: record::text(&latest.job.name),
             kind: "job".to_owned(),

@@ -1,10 +1,12 @@
 //! Entries and rows: how what happened is written down.
 
-use latido_policy::{BlackoutCause, BlackoutChange};
-use latido_protocol::files::{End, Start, Status};
+use latido_policy::{BlackoutCause, BlackoutChange, Reason, SubjectView};
+use latido_protocol::files::{End, Start, Status, Want, Wanted};
 use latido_protocol::journal::Body;
 use latido_protocol::{SubjectName, WallTime};
 use latido_store::NewEntry;
+
+use crate::fact::FoundJob;
 
 /// An entry for the journal.
 pub(crate) fn entry(at: WallTime, body: &Body) -> NewEntry {
@@ -60,6 +62,31 @@ pub(crate) fn holder(start: &Start) -> Option<String> {
 pub(crate) struct RowState {
     pub(crate) journaled_start: u64,
     pub(crate) journaled_end: u64,
+    /// what its strategy said of an ending that it will never work
+    pub(crate) given_up: Option<GivenUp>,
+}
+
+/// An answer of a strategy that outlives the agent which asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct GivenUp {
+    /// of the attempt that ended
+    epoch: u64,
+    /// when a person said what was wanted then: who wants a resume later has not been answered
+    wanted_at: WallTime,
+}
+
+impl GivenUp {
+    /// What to remember, where its strategy has given it up.
+    pub(crate) fn of(view: &SubjectView, wanted: &Wanted) -> Option<Self> {
+        let is_given_up = view.phase_because == Reason::StrategyGaveUp;
+        is_given_up.then_some(Self { epoch: view.attempt.epoch.0, wanted_at: wanted.at })
+    }
+
+    /// Whether it still holds for a job that was found.
+    pub(crate) fn holds(self, found: &FoundJob) -> bool {
+        let is_latest = found.attempt.as_ref().is_some_and(|attempt| attempt.start.epoch == self.epoch);
+        is_latest && (found.wanted.want != Want::Resume || found.wanted.at == self.wanted_at)
+    }
 }
 
 /// The agent about itself.

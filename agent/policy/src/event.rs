@@ -159,6 +159,8 @@ pub struct Found {
     pub ended_ago: Duration,
     /// what the store holds of it, so that a restart records nothing twice; `None` where it holds nothing
     pub recorded: Option<Recorded>,
+    /// the strategy said of its latest ending that it will never work, and nobody has asked for more since
+    pub is_given_up: bool,
 }
 
 /// What was last recorded of a job by `RecordVerdict` and `RecordPhase`.

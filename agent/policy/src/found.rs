@@ -78,6 +78,11 @@ impl Job {
                 if is_assumed {
                     self.history.learn(ending.checkpoint);
                 }
+                if found.is_given_up && self.goal != Goal::Stop {
+                    self.goal = Goal::Run;
+                    let past = self.count_ending(attempt, &ending);
+                    return self.turn(State::Stuck(past), Reason::StrategyGaveUp);
+                }
                 self.settle_ending(attempt, ending, found.ended_ago, now, commands);
             }
             FoundState::Launching => {

@@ -249,11 +249,7 @@ impl Job {
         now: Moment,
         commands: &mut Vec<Action>,
     ) {
-        self.epoch = self.epoch.max(attempt.epoch);
-        self.ended_number = self.ended_number.max(attempt.number);
-        self.refusals = 0;
-        self.history.attempt_ended(&ending);
-        let past = Past { attempt, class: Some(ending.class) };
+        let past = self.count_ending(attempt, &ending);
         match self.goal {
             Goal::Stop if ending.class == Class::Completed => {
                 self.turn(State::Ended(past), Reason::AttemptEnded { class: ending.class });
@@ -262,6 +258,15 @@ impl Job {
             Goal::Resume => self.resume_by_hand(past, now, commands),
             Goal::Run => self.resume_by_policy(past, &ending, ago, now, commands),
         }
+    }
+
+    /// Takes note of an ending, whatever follows from it.
+    pub(crate) fn count_ending(&mut self, attempt: Attempt, ending: &Ending) -> Past {
+        self.epoch = self.epoch.max(attempt.epoch);
+        self.ended_number = self.ended_number.max(attempt.number);
+        self.refusals = 0;
+        self.history.attempt_ended(ending);
+        Past { attempt, class: Some(ending.class) }
     }
 
     /// Asks for another attempt because somebody wants it: a new series, whose limits begin anew. What is used up stays

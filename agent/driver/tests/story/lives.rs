@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use latido_driver::{Fact, FoundAttempt, FoundState, Order};
 use latido_policy::{Life, Proposal};
-use latido_protocol::files::{Start, Want, Wanted};
+use latido_protocol::files::{Start, Status, Want, Wanted};
 use latido_protocol::status::{Phase, Verdict};
 use latido_protocol::{Outcome, WallTime};
 use latido_store::{MemoryStore, Store};
@@ -50,6 +50,43 @@ fn an_orphan_is_ended_before_anything_is_launched() {
     assert!(matches!(&orders[..], [Order::RecordLost { .. }]), "{orders:?}");
     let lost = world.ended(1, 1, Outcome::lost("the supervisor's process is gone"));
     assert!(matches!(&world.step(vec![lost]).orders[..], [Order::AskStrategy { .. }]));
+}
+
+/// A person resumed it while the agent was stopped, and what the agent learns of the attempt before comes last.
+#[test]
+fn a_late_ending_of_an_older_attempt_does_not_silence_the_one_that_runs() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    world.step(vec![found]);
+    let second = Fact::AttemptStarted { start: Box::new(world.start(2, 2)) };
+    let ended = world.ended(1, 1, Outcome::exited(1));
+    world.step(vec![second, ended]);
+    world.pass(9 * SECOND);
+    let beat = match world.status(1, Duration::ZERO) {
+        Fact::Heard { status } => Fact::Heard { status: Box::new(Status { attempt: 2, epoch: 2, ..*status }) },
+        other => other,
+    };
+    world.step(vec![beat]);
+    world.pass(2 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Alive);
+}
+
+#[test]
+fn what_a_strategy_gave_up_is_asked_about_after_a_restart_only_where_somebody_wants_more() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let Fact::AttemptEnded { end, .. } = world.ended(1, 1, Outcome::signaled(9, "SIGKILL")) else { unreachable!() };
+    world.step(vec![found, Fact::AttemptEnded { start: None, end: end.clone() }]);
+    world.step(vec![proposal(Proposal::GiveUp)]);
+    let mut world = World::new(world.driver.into_store());
+    let found = world.found(FoundState::Ended(end.clone()), 1);
+    assert_eq!(world.step(vec![found.clone()]).orders, []);
+    assert_eq!(world.driver.subjects(&[])[0].phase, Phase::Stuck);
+    let Fact::JobFound(mut found) = found else { unreachable!() };
+    (found.wanted.want, found.wanted.at) = (Want::Resume, world.wall());
+    let mut world = World::new(world.driver.into_store());
+    let orders = world.step(vec![Fact::JobFound(found)]).orders;
+    assert!(matches!(&orders[..], [Order::AskStrategy { .. }]), "{orders:?}");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use latido_policy::{
-    Class, Ending, Fingerprint, Found, FoundState, Heard, History, JobSettings, Limit, Phase, Proposal, Reason,
-    ResumeOn, StopReason,
+    Action, Class, Ending, Fingerprint, Found, FoundState, Heard, History, JobSettings, Limit, Phase, Proposal, Reason,
+    ResumeOn, StopReason, Want,
 };
 
 use crate::harness::{Bench, ask, attempt, beat, ending, found, found_running, seconds, settings};
@@ -63,6 +63,20 @@ fn a_backoff_is_neither_forgotten_nor_doubled() {
     assert_eq!(over.phase(), Phase::BackingOff);
     assert_eq!(over.view().next, None, "its strategy is asked at once");
     assert_eq!(over.answered(attempt(4), Proposal::Launch).len(), 3);
+}
+
+#[test]
+fn what_its_strategy_gave_up_stays_given_up_and_goes_on_by_hand() {
+    for want in [Want::Run, Want::Resume] {
+        let given_up = Found { is_given_up: true, want, ..told(&[ending(LOST)], 0) };
+        let mut bench = Bench::empty();
+        let actions = bench.add(settings(), given_up);
+        assert!(!actions.iter().any(|action| matches!(action, Action::AskStrategy { .. })), "{actions:?}");
+        assert_eq!((bench.phase(), bench.view().phase_because), (Phase::Stuck, Reason::StrategyGaveUp), "{want:?}");
+        assert_eq!(bench.want(Want::Resume).last(), Some(&ask(attempt(1), Reason::ResumedByHand)));
+    }
+    let stopped = Found { is_given_up: true, want: Want::Stop, ..told(&[ending(LOST)], 0) };
+    assert_eq!(Bench::found(settings(), stopped).phase(), Phase::Ended, "a stop outranks it");
 }
 
 #[test]
@@ -159,5 +173,5 @@ fn c095_what_died_with_the_agent_is_dead_at_the_first_look_however_late() {
     let gone = found(2, FoundState::Unattended { process: latido_policy::Life::Gone });
     let mut bench = Bench::empty();
     let actions = bench.add(settings(), Found { ended_ago: seconds(3600), ..gone });
-    assert!(matches!(actions.last(), Some(latido_policy::Action::RecordLost { .. })), "{actions:?}");
+    assert!(matches!(actions.last(), Some(Action::RecordLost { .. })), "{actions:?}");
 }
