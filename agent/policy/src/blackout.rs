@@ -1,5 +1,6 @@
 //! When the observer may be at fault: what it did not hear then counts against nobody.
 
+use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 use crate::{Limit, Moment};
@@ -47,6 +48,22 @@ pub enum BlackoutChange {
     Ended,
 }
 
+/// Who is heard in one way. Each is doubted by itself: that many of the others are heard says nothing of this way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Voices {
+    /// Jobs, through their supervisors.
+    Jobs,
+    /// Workers, by what they ask.
+    Workers,
+}
+
+/// How many turned stale since when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Together {
+    count: u32,
+    since: Moment,
+}
+
 /// Guards every verdict that is drawn from silence, whatever the kind of subject. Silence counts from
 /// [`baseline`](Self::baseline) on at the earliest; who asks it for that, and asks [`believes`](Self::believes) before a
 /// sweep acts, is guarded.
@@ -57,8 +74,7 @@ pub(crate) struct Blackout {
     store_failed: bool,
     /// fires until then; `None` while nothing is the matter, and without an end while the store is away
     calm_at: Option<Moment>,
-    /// how many turned stale since when
-    together: (u32, Moment),
+    together: BTreeMap<Voices, Together>,
     change: Option<BlackoutChange>,
 }
 
@@ -69,7 +85,7 @@ impl Default for Blackout {
             baseline: Moment::ORIGIN,
             store_failed: false,
             calm_at: None,
-            together: (0, Moment::ORIGIN),
+            together: BTreeMap::new(),
             change: None,
         }
     }
@@ -93,17 +109,19 @@ impl Blackout {
     }
 
     /// Answers whether a sweep may act in which `fresh` subjects turn stale of `watched`. If not, a new baseline holds.
-    pub(crate) fn believes(&mut self, fresh: u32, watched: u32, now: Moment) -> bool {
-        let (counted, since) = self.together;
-        self.together =
-            if now.since(since) < TOGETHER_FOR { (counted.saturating_add(fresh), since) } else { (fresh, now) };
-        let stale = self.together.0;
+    pub(crate) fn believes(&mut self, voices: Voices, fresh: u32, watched: u32, now: Moment) -> bool {
+        let together = self.together.entry(voices).or_default();
+        if now.since(together.since) >= TOGETHER_FOR {
+            *together = Together { count: 0, since: now };
+        }
+        together.count = together.count.saturating_add(fresh);
+        let stale = together.count;
         let Limit::At(share) = self.settings.share_percent else { return true };
         let is_share = u64::from(stale) * 100 >= u64::from(share) * u64::from(watched);
         if fresh == 0 || stale < self.settings.count_min.max(1) || !is_share {
             return true;
         }
-        self.together = (0, now);
+        *together = Together { count: 0, since: now };
         self.baseline = now;
         self.begin(BlackoutCause::MassStaleness { stale, watched }, now);
         false
@@ -172,24 +190,32 @@ mod tests {
     #[test]
     fn it_doubts_only_when_both_bounds_are_reached() {
         for (stale, watched, believed) in [(2, 2, true), (3, 6, false), (3, 7, true), (4, 7, false)] {
-            assert_eq!(guard().believes(stale, watched, at(1000)), believed, "{stale} of {watched}");
+            assert_eq!(guard().believes(Voices::Jobs, stale, watched, at(1000)), believed, "{stale} of {watched}");
         }
-        assert!(Blackout::default().believes(900, 900, at(1000)), "not asked for");
+        assert!(Blackout::default().believes(Voices::Jobs, 900, 900, at(1000)), "not asked for");
     }
 
     #[test]
     fn those_that_turn_stale_within_one_interval_are_counted_together() {
         let mut close = guard();
-        assert!((0..4).all(|step| close.believes(1, WATCHED, at(1000 + 7 * step))));
-        assert!(!close.believes(1, WATCHED, at(1028)));
+        assert!((0..4).all(|step| close.believes(Voices::Jobs, 1, WATCHED, at(1000 + 7 * step))));
+        assert!(!close.believes(Voices::Jobs, 1, WATCHED, at(1028)));
         let mut apart = guard();
-        assert!((0..40).all(|step| apart.believes(1, WATCHED, at(1000 + 8 * step))));
+        assert!((0..40).all(|step| apart.believes(Voices::Jobs, 1, WATCHED, at(1000 + 8 * step))));
+    }
+
+    #[test]
+    fn each_way_of_hearing_is_doubted_by_itself() {
+        let mut guard = guard();
+        assert!(guard.believes(Voices::Jobs, 2, 4, at(1000)));
+        assert!(guard.believes(Voices::Workers, 2, 4, at(1000)), "two of each are not four of one");
+        assert!(!guard.believes(Voices::Workers, 1, 4, at(1001)));
     }
 
     #[test]
     fn it_begins_once_and_ends_when_it_is_calm() {
         let mut guard = guard();
-        assert!(!guard.believes(WATCHED, WATCHED, at(1000)));
+        assert!(!guard.believes(Voices::Jobs, WATCHED, WATCHED, at(1000)));
         let cause = BlackoutCause::MassStaleness { stale: WATCHED, watched: WATCHED };
         assert_eq!(guard.poll_change(), Some(BlackoutChange::Began(cause)));
         guard.handle_store(true, at(1001));

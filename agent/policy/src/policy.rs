@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use crate::alerts::Alerts;
-use crate::blackout::{Blackout, BlackoutCause, BlackoutChange};
+use crate::blackout::{Blackout, BlackoutCause, BlackoutChange, Voices};
 use crate::deadlines::Deadlines;
 use crate::job::{Input, Job, Outbox};
 use crate::watched::{Subject, Watched};
@@ -136,7 +136,7 @@ impl Policy {
         for subject in due {
             self.with(subject, now, |job, out| job.time_out(now, out));
         }
-        self.registry.handle_timeout(now);
+        self.sweep_workers(now);
         self.watched.handle_timeout(now, &mut self.outbox);
         self.actions.extend(self.outbox.actions.drain(..));
         self.record_blackout(now);
@@ -278,7 +278,15 @@ impl Policy {
     fn doubt(&mut self, due: &[SubjectId], now: Moment) {
         let turns_stale = |subject| self.jobs.get(subject).and_then(|entry: &Entry| entry.job.turns_stale(now));
         let fresh = due.iter().filter_map(turns_stale).filter(|heard_at| self.blackout.is_fresh(*heard_at)).count();
-        self.blackout.believes(u32::try_from(fresh).unwrap_or(u32::MAX), self.attended_count, now);
+        let fresh = u32::try_from(fresh).unwrap_or(u32::MAX);
+        self.blackout.believes(Voices::Jobs, fresh, self.attended_count, now);
+    }
+
+    /// The same doubt before workers are declared dead, and their claims given to others.
+    fn sweep_workers(&mut self, now: Moment) {
+        let fresh = self.registry.gather_due(self.blackout.baseline(now), now);
+        self.blackout.believes(Voices::Workers, fresh, self.registry.live_count(), now);
+        self.registry.sweep(self.blackout.baseline(now), now);
     }
 
     /// A store that is away is an alert of its own, which the driver tells of.

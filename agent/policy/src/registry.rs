@@ -43,8 +43,12 @@ pub struct Registry {
     actions: VecDeque<RegistryAction>,
     /// what the claim lists of `actions` name
     released: Vec<ReleasedClaim>,
+    /// whose place among the deadlines has come, until they are looked at
+    due: Vec<WorkerId>,
     /// whom the latest sweep found something about
     swept: Vec<WorkerId>,
+    /// no silence from before this moment counts
+    baseline: Moment,
     now: Moment,
 }
 
@@ -96,10 +100,10 @@ impl Registry {
         }
     }
 
-    /// Declares dead whose lease ran out. Early or repeated calls do nothing.
+    /// Declares dead whose lease ran out. Early or repeated calls do nothing. Nobody doubts here that they are silent.
     pub fn handle_timeout(&mut self, now: Moment) {
-        self.begin(now);
-        self.sweep(now);
+        self.gather_due(self.baseline, now);
+        self.sweep(self.baseline, now);
     }
 
     /// Answers when to call [`handle_timeout`](Self::handle_timeout) next; `None` if nothing happens by itself.
@@ -129,7 +133,7 @@ impl Registry {
     /// Answers all that is known of one worker, as of the latest moment that was told.
     #[must_use]
     pub fn worker(&self, worker: WorkerId) -> Option<WorkerView> {
-        self.record(worker).map(|record| view(worker, record, self.now))
+        self.record(worker).map(|record| view(worker, record, self.baseline, self.now))
     }
 
     /// Reads the records that a batch of events is about, and answers how many there are.
@@ -146,7 +150,7 @@ impl Registry {
     /// Answers all that is known of every worker, all of one moment, in the order of their ids.
     pub fn workers(&self) -> impl Iterator<Item = WorkerView> + '_ {
         let numbered = (0..).zip(&self.workers);
-        numbered.filter_map(|(id, record)| Some(view(WorkerId(id), record.as_ref()?, self.now)))
+        numbered.filter_map(|(id, record)| Some(view(WorkerId(id), record.as_ref()?, self.baseline, self.now)))
     }
 
     /// Answers what is known of a target.
@@ -216,12 +220,12 @@ impl Registry {
     }
 }
 
-fn view(worker: WorkerId, record: &Worker, now: Moment) -> WorkerView {
+fn view(worker: WorkerId, record: &Worker, baseline: Moment, now: Moment) -> WorkerView {
     let Judgement { verdict, because } = match record.standing {
         WorkerStanding::Active
         | WorkerStanding::Draining
         | WorkerStanding::Stopping
-        | WorkerStanding::Dead(Death::Silent) => record.judge(now),
+        | WorkerStanding::Dead(Death::Silent) => record.judge(baseline, now),
         WorkerStanding::Dead(Death::Left) => {
             Judgement { verdict: Verdict::Ended, because: Reason::AttemptEnded { class: Class::Stopped } }
         }
@@ -238,13 +242,14 @@ fn view(worker: WorkerId, record: &Worker, now: Moment) -> WorkerView {
         lease: record.lease,
         registered_at: record.registered_at,
         heard_at: (record.sequence > 0).then_some(record.heard_at),
-        silence: now.since(record.heard_at),
+        silence: now.since(record.silent_since(baseline)),
+        baseline: (record.silent_since(baseline) > record.heard_at).then_some(baseline),
         sequence: record.sequence,
         state: record.state,
         active_job: record.active_job,
         errors: record.errors,
         claims_count: record.claims_count,
-        next: record.deadline(),
+        next: record.deadline(baseline),
         at: now,
     }
 }

@@ -87,6 +87,11 @@ impl Wheel {
         self.occupied[slot / WORD] |= 1 << (slot % WORD);
     }
 
+    /// Entries that are filed.
+    pub(crate) fn filed_count(&self) -> u32 {
+        self.filed_count
+    }
+
     /// Takes the entry out; one that is not filed is no error.
     pub(crate) fn remove(&mut self, entry: u32) {
         let Some(link) = self.links.get_mut(entry as usize) else { return };

@@ -214,22 +214,27 @@ impl Worker {
         }
     }
 
-    /// The verdict of one that is not dead, or was declared dead because of this very verdict.
-    pub(crate) fn judge(&self, now: Moment) -> Judgement {
-        judge(&self.lease.lease(), &self.facts(now))
+    /// Since when its silence counts, where none from before `baseline` does. A dead one was judged once and for all.
+    pub(crate) fn silent_since(&self, baseline: Moment) -> Moment {
+        if self.standing.is_dead() { self.heard_at } else { self.heard_at.max(baseline) }
     }
 
-    fn facts(&self, now: Moment) -> Facts {
+    /// The verdict of one that is not dead, or was declared dead because of this very verdict.
+    pub(crate) fn judge(&self, baseline: Moment, now: Moment) -> Judgement {
+        judge(&self.lease.lease(), &self.facts(baseline, now))
+    }
+
+    fn facts(&self, baseline: Moment, now: Moment) -> Facts {
         Facts {
             sequence: self.sequence,
-            silence: now.since(self.heard_at),
+            silence: now.since(self.silent_since(baseline)),
             running: now.since(self.registered_at),
             ..Facts::bare(Existence::Present)
         }
     }
 
     /// When it is to be looked at, if no beat comes; `None` once it is dead.
-    pub(crate) fn deadline(&self) -> Option<Moment> {
+    pub(crate) fn deadline(&self, baseline: Moment) -> Option<Moment> {
         let ttl = self.lease.ttl();
         let limit = match (self.sequence, self.recorded) {
             _ if self.standing.is_dead() => return None,
@@ -237,7 +242,7 @@ impl Worker {
             (0, _) => self.lease.start_within(),
             _ => ttl,
         };
-        Some(self.heard_at.after(limit))
+        Some(self.silent_since(baseline).after(limit))
     }
 }
 

@@ -106,13 +106,14 @@ impl Registry {
 
     /// Records that a worker which was waited for or missed is alive.
     fn revive(&mut self, worker: WorkerId, epoch: Epoch, now: Moment) {
+        let baseline = self.baseline;
         let Some(record) = self.record_mut(worker) else { return };
-        let judged = record.judge(now);
+        let judged = record.judge(baseline, now);
         if judged.verdict != Verdict::Alive {
             return;
         }
         let previous = core::mem::replace(&mut record.recorded, judged.verdict);
-        let deadline = record.deadline();
+        let deadline = record.deadline(baseline);
         let (current, because) = (judged.verdict, judged.because);
         self.actions.push_back(RegistryAction::RecordVerdict { worker, epoch, previous, current, because });
         self.file(worker, deadline);
@@ -205,7 +206,7 @@ impl Registry {
             self.workers.resize(index + 1, None);
         }
         self.workers[index] = Some(record);
-        self.file(worker, record.deadline());
+        self.file(worker, record.deadline(self.baseline));
         self.offer(worker);
     }
 

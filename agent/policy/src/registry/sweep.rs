@@ -1,6 +1,6 @@
 //! What is due: first beats that did not come, and leases that ran out.
 
-use crate::worker::Turn;
+use crate::worker::{Turn, Worker};
 use crate::{Judgement, Moment, Reason, Verdict, WorkerId};
 
 use super::enter::Release;
@@ -11,11 +11,33 @@ use super::{Registry, RegistryAction, Sweep};
 const NAMED_MAX: usize = 100;
 
 impl Registry {
-    pub(super) fn sweep(&mut self, now: Moment) {
-        let mut sweep = Sweep::default();
+    /// Takes out whom there is to look at, and answers how many of those that were heard since `baseline` would turn
+    /// missing or dead.
+    pub(crate) fn gather_due(&mut self, baseline: Moment, now: Moment) -> u32 {
+        self.begin(now);
+        let mut fresh = 0;
         while let Some(entry) = self.wheel.take_due(now) {
-            self.look(WorkerId(entry), now, &mut sweep);
+            let worker = WorkerId(entry);
+            let is_due = |record: &Worker| record.deadline(baseline).is_some_and(|deadline| deadline <= now);
+            fresh += u32::from(self.record(worker).is_some_and(|record| record.heard_at >= baseline && is_due(record)));
+            self.due.push(worker);
         }
+        fresh
+    }
+
+    /// Workers that are not dead. Between [`gather_due`](Self::gather_due) and [`sweep`](Self::sweep) too.
+    pub(crate) fn live_count(&self) -> u32 {
+        self.wheel.filed_count().saturating_add(u32::try_from(self.due.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Judges whom [`gather_due`](Self::gather_due) took out; no silence from before `baseline` counts.
+    pub(crate) fn sweep(&mut self, baseline: Moment, now: Moment) {
+        self.baseline = baseline;
+        let mut sweep = Sweep::default();
+        let due = core::mem::take(&mut self.due);
+        due.iter().for_each(|&worker| self.look(worker, now, &mut sweep));
+        self.due = due;
+        self.due.clear();
         if sweep != Sweep::default() {
             self.actions.push_back(RegistryAction::ReportSweep(sweep));
         }
@@ -24,11 +46,12 @@ impl Registry {
     /// Looks at a worker whose slot came due: a beat may have moved its deadline since it was filed.
     fn look(&mut self, worker: WorkerId, now: Moment, sweep: &mut Sweep) {
         let Some(record) = self.record(worker) else { return };
-        let Some(deadline) = record.deadline() else { return };
+        let Some(deadline) = record.deadline(self.baseline) else { return };
         if deadline > now {
             return self.file(worker, Some(deadline));
         }
-        let (judged, ttl_is_over) = (record.judge(now), now.since(record.heard_at) >= record.lease.ttl());
+        let silence = now.since(record.silent_since(self.baseline));
+        let (judged, ttl_is_over) = (record.judge(self.baseline, now), silence >= record.lease.ttl());
         match judged.verdict {
             Verdict::Stale => self.reap(worker, judged, sweep),
             Verdict::Missing if ttl_is_over => self.reap(worker, judged, sweep),
@@ -50,7 +73,7 @@ impl Registry {
         self.name(worker, sweep);
         sweep.missing_count += 1;
         self.record_verdict(worker, judged.verdict, judged.because);
-        let deadline = self.record(worker).and_then(|record| record.deadline());
+        let deadline = self.record(worker).and_then(|record| record.deadline(self.baseline));
         self.file(worker, deadline);
         self.offer(worker);
     }

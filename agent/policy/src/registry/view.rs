@@ -29,8 +29,10 @@ pub struct WorkerView {
     pub registered_at: Moment,
     /// when it last beat; `None` before the first
     pub heard_at: Option<Moment>,
-    /// listening time since it last beat, or registered
+    /// listening time since it last beat, or registered, or since `baseline`
     pub silence: Duration,
+    /// no silence from before this moment counts, where that cuts its silence
+    pub baseline: Option<Moment>,
     /// its newest beat's number; 0 before the first
     pub sequence: u64,
     /// stands for its loop state

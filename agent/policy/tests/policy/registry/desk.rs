@@ -3,7 +3,7 @@
 use core::num::NonZeroU32;
 
 use latido_policy::{
-    Action, Advice, ClaimList, Epoch, Event, Fingerprint, GroupId, GroupSettings, Moment, Policy, RegistryAction,
+    Action, Advice, BlackoutChange, ClaimList, Epoch, Event, Fingerprint, GroupId, GroupSettings, Moment, Policy, RegistryAction,
     RegistryAnswer, RegistryEvent, ReleasedClaim, Speaker, TargetId, Ticket, Verdict, WorkerId, WorkerLease,
     WorkerReport, WorkerStanding, WorkerView,
 };
@@ -48,12 +48,15 @@ pub(crate) struct Desk {
     pub(crate) now: Moment,
     /// what the latest actions released
     pub(crate) released: Vec<ReleasedClaim>,
+    /// when the agent began and ended to doubt itself
+    pub(crate) doubts: Vec<BlackoutChange>,
 }
 
 impl Desk {
     /// One group that nobody has opened.
     pub(crate) fn new(settings: GroupSettings) -> Self {
-        let mut desk = Self { policy: Policy::new(), now: Moment::ORIGIN.after(seconds(1000)), released: Vec::new() };
+        let (policy, now) = (Policy::new(), Moment::ORIGIN.after(seconds(1000)));
+        let mut desk = Self { policy, now, released: Vec::new(), doubts: Vec::new() };
         desk.tell(RegistryEvent::GroupAdded { group: GROUP, settings, instance: Epoch(0) });
         desk
     }
@@ -78,7 +81,15 @@ impl Desk {
         let mut taken = Vec::new();
         self.released.clear();
         while let Some(action) = self.policy.poll_action() {
-            let Action::Registry(action) = action else { panic!("no job is known: {action:?}") };
+            let action = match action {
+                Action::Registry(action) => action,
+                Action::RecordBlackout { change } => {
+                    self.doubts.push(change);
+                    continue;
+                }
+                Action::Alert(_) => continue,
+                other => panic!("no job is known: {other:?}"),
+            };
             if let Some(claims) = claims(&action) {
                 self.released.extend(self.policy.registry().released(claims));
             }

@@ -2,6 +2,7 @@
 
 mod claims;
 mod desk;
+mod doubt;
 mod field_cases;
 mod instances;
 mod properties;
