@@ -34,6 +34,7 @@ pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<FoundJ
         at: clock::wall(),
         until: None,
         by: "nobody: the file is missing or damaged".to_owned(),
+        budget: None,
     });
     let before = facts.attempts.len().saturating_sub(1);
     let skipped = before.saturating_sub(EARLIER_MAX);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latido_policy::{self as policy, Event, Moment, SubjectId};
-use latido_protocol::files::{End, Start, Status, Wanted};
+use latido_protocol::files::{Budget, End, Start, Status, Wanted};
 use latido_protocol::journal::Body;
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{Class, Span, SubjectName, WallTime};
@@ -157,11 +157,23 @@ impl<S: Store> Driver<S> {
                 self.policy.handle_event(Event::ResumedElsewhere { subject: id }, now);
             }
         }
+        self.budget_found(name, found.job.settings.resume.budget, now);
         // The attempt first: a resume that somebody else has carried out already orders no launch.
         if let Some(attempt) = found.attempt {
             self.attempt_found_again(attempt, now, wall);
         }
         self.want_changed(name, found.wanted, now, wall);
+    }
+
+    /// A person may have given it more, or less, since.
+    fn budget_found(&mut self, name: &SubjectName, budget: Budget, now: Moment) {
+        let Some(id) = self.book.id(name) else { return };
+        let Some(latest) = self.book.latest_mut(id) else { return };
+        if latest.job.settings.resume.budget != budget {
+            latest.job.settings.resume.budget = budget;
+            let event = Event::BudgetChanged { subject: id, budget: translate::budget(budget) };
+            self.policy.handle_event(event, now);
+        }
     }
 
     /// Answers whether a person launched what is found, and this agent did not order it.

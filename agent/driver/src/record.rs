@@ -36,6 +36,7 @@ pub(crate) fn attempt_ended(end: &End) -> Body {
         outcome: end.outcome.clone(),
         started: end.started_at.unwrap_or(end.ended_at),
         progress: end.progress.clone(),
+        spent: end.spent,
     }
 }
 
@@ -48,6 +49,7 @@ pub(crate) fn beat(status: &Status) -> Body {
         progress: status.progress.clone(),
         state: status.state.clone(),
         errors: status.errors,
+        spent: status.spent,
     }
 }
 

@@ -133,6 +133,7 @@ impl World {
                 at: WallTime::from_millis(1),
                 until: None,
                 by: "test".into(),
+                budget: None,
             },
             epoch,
             pickups: 0,
