@@ -1,5 +1,7 @@
 //! What is due: first beats that did not come, and leases that ran out.
 
+use alloc::vec::Vec;
+
 use crate::worker::Turn;
 use crate::{Judgement, Moment, Reason, Verdict, WorkerId};
 
@@ -13,22 +15,27 @@ const NAMED_MAX: usize = 100;
 impl Registry {
     pub(super) fn sweep(&mut self, now: Moment) {
         let mut sweep = Sweep::default();
-        while let Some(entry) = self.wheel.take_due(now) {
-            self.look(WorkerId(entry), now, &mut sweep);
+        let taken: Vec<WorkerId> = core::iter::from_fn(|| self.wheel.take_due(now)).map(WorkerId).collect();
+        // A pass that only reads: the waits for records that lie in no cache overlap.
+        let deadline = |worker| Some((worker, self.record(worker)?.deadline()?));
+        let looked_at: Vec<(WorkerId, Moment)> = taken.into_iter().filter_map(deadline).collect();
+        for (worker, deadline) in looked_at {
+            // A beat may have moved it since the worker was filed.
+            if deadline > now {
+                self.file(worker, Some(deadline));
+            } else {
+                self.judge(worker, deadline, now, &mut sweep);
+            }
         }
         if sweep != Sweep::default() {
             self.actions.push_back(RegistryAction::ReportSweep(sweep));
         }
     }
 
-    /// Looks at a worker whose slot came due: a beat may have moved its deadline since it was filed.
-    fn look(&mut self, worker: WorkerId, now: Moment, sweep: &mut Sweep) {
-        let Some(record) = self.record(worker) else { return };
-        let Some(deadline) = record.deadline() else { return };
-        if deadline > now {
-            return self.file(worker, Some(deadline));
-        }
-        let (judged, ttl_is_over) = (record.judge(now), now.since(record.heard_at) >= record.lease.ttl());
+    /// Judges a worker whose deadline has come.
+    fn judge(&mut self, worker: WorkerId, deadline: Moment, now: Moment, sweep: &mut Sweep) {
+        let Some((record, registration)) = self.workers.whole(worker) else { return };
+        let (judged, ttl_is_over) = (record.judge(registration, now), now.since(record.heard_at) >= record.ttl());
         match judged.verdict {
             Verdict::Stale => self.reap(worker, judged, sweep),
             Verdict::Missing if ttl_is_over => self.reap(worker, judged, sweep),
@@ -61,14 +68,15 @@ impl Registry {
         self.record_verdict(worker, judged.verdict, judged.because);
         let Some(record) = self.record_mut(worker) else { return };
         record.standing = record.standing.after(Turn::RanOut);
-        let record = *record;
+        let Some((record, registration)) = self.workers.whole(worker) else { return };
+        let (record, instance) = (*record, registration.instance);
         let claims = self.take_claims(worker, Release::Lost);
         sweep.dead_count += 1;
         sweep.released_count += claims.count;
         self.actions.push_back(RegistryAction::ReapWorker {
             worker,
             group: record.group,
-            instance: record.instance,
+            instance,
             epoch: record.epoch,
             heard_at: record.heard_at,
             claims,
