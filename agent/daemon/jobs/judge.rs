@@ -101,7 +101,8 @@ pub fn subject_status(facts: &JobFacts, at: WallTime) -> SubjectStatus {
 /// What all attempts used up together: the endings tell it, and of an attempt without one its latest beat.
 pub(crate) fn spent(facts: &JobFacts) -> Spent {
     let endings = records::endings(&facts.folder, &facts.attempts);
-    let ended = endings.iter().filter_map(|(_, end)| end.as_ref()).fold(Spent::default(), |all, end| all.plus(end.spent));
+    let ended =
+        endings.iter().filter_map(|(_, end)| end.as_ref()).fold(Spent::default(), |all, end| all.plus(end.spent));
     let open = facts.latest.as_ref().filter(|latest| latest.records.end.is_none());
     let open = open.and_then(|latest| latest.records.status.as_ref()).map(|status| status.spent);
     ended.plus(open.unwrap_or_default())

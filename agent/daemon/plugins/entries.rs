@@ -19,16 +19,18 @@ pub(crate) fn to_guest(entry: Entry) -> guest::Entry {
 
 fn body(body: Body) -> guest::Body {
     match body {
-        Body::Beat { subject, attempt, epoch, beat, progress: made, state, errors, spent } => guest::Body::Beat(guest::Beat {
-            subject: subject.into(),
-            attempt,
-            epoch,
-            sequence: beat,
-            progress: made.map(progress),
-            usage: usage(spent),
-            state,
-            errors,
-        }),
+        Body::Beat { subject, attempt, epoch, beat, progress: made, state, errors, spent } => {
+            guest::Body::Beat(guest::Beat {
+                subject: subject.into(),
+                attempt,
+                epoch,
+                sequence: beat,
+                progress: made.map(progress),
+                usage: usage(spent),
+                state,
+                errors,
+            })
+        }
         Body::Transition { subject, kind, attempt, epoch, previous, current, reason } => {
             guest::Body::Transition(guest::Transition {
                 subject: subject.into(),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use latido_driver::{AttemptName, Fact};
 use latido_plugin_host::{self as guest, Kind, Strategy};
 use latido_policy::Proposal;
-use latido_protocol::{CountLimit, WallTime};
 use latido_protocol::files::{Budget, JobFile, Spent};
 use latido_protocol::status::SubjectStatus;
+use latido_protocol::{CountLimit, WallTime};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Ground, entries, subjects};

@@ -59,11 +59,7 @@ impl BudgetTable {
 
     pub(super) fn overrides(self) -> BudgetOverrides {
         let count = |text: Option<Text<CountLimit>>| text.map(|text| text.0);
-        BudgetOverrides {
-            turns: count(self.turns),
-            tokens: count(self.tokens),
-            money: self.money.map(|text| text.0),
-        }
+        BudgetOverrides { turns: count(self.turns), tokens: count(self.tokens), money: self.money.map(|text| text.0) }
     }
 }
 

@@ -7,8 +7,8 @@ use crate::queue::{Queue, Request};
 use crate::state::{Doubt, Lost, Past, State, Then};
 use crate::{
     Action, Attempt, AttemptNumber, Budget, Ending, Epoch, Existence, Facts, Heard, History, JobSettings, Judgement,
-    LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal, Reason, Spent, SubjectId, SubjectView,
-    Verdict, Want, judge, next_change,
+    LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal, Reason, Spent, SubjectId,
+    SubjectView, Verdict, Want, judge, next_change,
 };
 
 /// What the state machine of one job can be told. (A pause means the same in every state and is no input of it.)

@@ -65,8 +65,12 @@ impl Policy {
     /// Takes in one event. Telling it twice does no harm; what is over is refused and counted.
     pub fn handle_event(&mut self, event: Event, now: Moment) {
         self.now = self.now.max(now);
-        // Whose turn it is already goes before whoever comes by this event.
-        self.admit(now);
+        // Workers have no part in the queue, the blackout and the alerts, and a million of them beat.
+        let is_apart = matches!(event, Event::Registry(_));
+        if !is_apart {
+            // Whose turn it is already goes before whoever comes by this event.
+            self.admit(now);
+        }
         match event {
             Event::JobAdded { subject, settings, found } => self.add(subject, settings, found, now),
             Event::JobRemoved { subject } => {
@@ -117,6 +121,9 @@ impl Policy {
                 self.blackout.set(blackout);
             }
             Event::SlotConfigured { slot, running_max } => self.outbox.queue.slots.set(slot, running_max),
+        }
+        if is_apart {
+            return;
         }
         self.actions.extend(self.outbox.actions.drain(..));
         self.record_blackout(now);

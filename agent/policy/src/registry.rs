@@ -9,6 +9,7 @@ mod event;
 mod grant;
 mod sweep;
 mod view;
+mod workers;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -16,11 +17,12 @@ use alloc::vec::Vec;
 pub use action::{ClaimList, Refusal, RegistryAction, RegistryAnswer, Sweep};
 pub use event::{FoundWorker, RegistryEvent, Speaker, Ticket};
 pub use view::{GroupView, WorkerView};
+use workers::Workers;
 
 use crate::claim::Claims;
 use crate::group::Group;
 use crate::wheel::Wheel;
-use crate::worker::{Turn, Worker};
+use crate::worker::{Registration, Turn, Worker};
 use crate::{
     Class, Death, Epoch, GroupId, Judgement, Moment, Reason, ReleasedClaim, Target, TargetId, Verdict, WorkerId,
     WorkerStanding,
@@ -32,8 +34,7 @@ pub const WORKERS_MAX: u32 = 1 << 21;
 /// Decides about workers and claims. It is told events and the time, and gives out actions; it looks at nothing itself.
 #[derive(Debug, Default)]
 pub struct Registry {
-    /// by [`WorkerId`], which is dense
-    workers: Vec<Option<Worker>>,
+    workers: Workers,
     groups: BTreeMap<GroupId, Group>,
     claims: Claims,
     wheel: Wheel,
@@ -133,7 +134,8 @@ impl Registry {
     /// Answers all that is known of one worker, as of the latest moment that was told.
     #[must_use]
     pub fn worker(&self, worker: WorkerId) -> Option<WorkerView> {
-        self.record(worker).map(|record| view(worker, record, self.baseline, self.now))
+        let (record, registration) = self.workers.whole(worker)?;
+        Some(view(worker, record, registration, self.baseline, self.now))
     }
 
     /// Reads the records that a batch of events is about, and answers how many there are.
@@ -142,15 +144,13 @@ impl Registry {
     /// the other, before the events are told, the waits overlap: measured, a beat costs a quarter.
     #[must_use]
     pub fn known_count(&self, workers: impl Iterator<Item = WorkerId>) -> usize {
-        // Both ends of a record, which is longer than a line of the cache.
-        let is_known = |record: &Worker| record.epoch <= self.epoch && !record.standing.is_dead();
-        workers.filter(|worker| self.record(*worker).is_some_and(is_known)).count()
+        workers.filter(|worker| self.record(*worker).is_some()).count()
     }
 
     /// Answers all that is known of every worker, all of one moment, in the order of their ids.
     pub fn workers(&self) -> impl Iterator<Item = WorkerView> + '_ {
-        let numbered = (0..).zip(&self.workers);
-        numbered.filter_map(|(id, record)| Some(view(WorkerId(id), record.as_ref()?, self.baseline, self.now)))
+        let whole = self.workers.iter();
+        whole.map(|(worker, record, registration)| view(worker, record, registration, self.baseline, self.now))
     }
 
     /// Answers what is known of a target.
@@ -194,11 +194,11 @@ impl Registry {
     }
 
     fn record(&self, worker: WorkerId) -> Option<&Worker> {
-        self.workers.get(worker.0 as usize)?.as_ref()
+        self.workers.record(worker)
     }
 
     fn record_mut(&mut self, worker: WorkerId) -> Option<&mut Worker> {
-        self.workers.get_mut(worker.0 as usize)?.as_mut()
+        self.workers.record_mut(worker)
     }
 
     /// The record of whoever speaks, unless it is dead or another registration has its name.
@@ -210,22 +210,22 @@ impl Registry {
 
     /// Says in the worker's group whether it has room for a claim.
     fn offer(&mut self, worker: WorkerId) {
-        let Some(record) = self.record(worker).copied() else { return };
+        let Some((record, registration)) = self.workers.whole(worker) else { return };
         let Some(group) = self.groups.get_mut(&record.group) else { return };
         let is_counted_on = match record.standing {
-            WorkerStanding::Active => record.recorded != Verdict::Missing && record.instance == group.instance,
+            WorkerStanding::Active => record.recorded != Verdict::Missing && registration.instance == group.instance,
             WorkerStanding::Draining | WorkerStanding::Stopping | WorkerStanding::Dead(_) => false,
         };
         group.offer(worker, is_counted_on && record.claims_count < group.settings.claims_max.get());
     }
 }
 
-fn view(worker: WorkerId, record: &Worker, baseline: Moment, now: Moment) -> WorkerView {
+fn view(worker: WorkerId, record: &Worker, registration: &Registration, baseline: Moment, now: Moment) -> WorkerView {
     let Judgement { verdict, because } = match record.standing {
         WorkerStanding::Active
         | WorkerStanding::Draining
         | WorkerStanding::Stopping
-        | WorkerStanding::Dead(Death::Silent) => record.judge(baseline, now),
+        | WorkerStanding::Dead(Death::Silent) => record.judge(registration, baseline, now),
         WorkerStanding::Dead(Death::Left) => {
             Judgement { verdict: Verdict::Ended, because: Reason::AttemptEnded { class: Class::Stopped } }
         }
@@ -233,20 +233,20 @@ fn view(worker: WorkerId, record: &Worker, baseline: Moment, now: Moment) -> Wor
     WorkerView {
         worker,
         group: record.group,
-        instance: record.instance,
+        instance: registration.instance,
         epoch: record.epoch,
         standing: record.standing,
         verdict,
         because,
         recorded: record.recorded,
-        lease: record.lease,
-        registered_at: record.registered_at,
+        lease: record.lease(registration),
+        registered_at: registration.registered_at,
         heard_at: (record.sequence > 0).then_some(record.heard_at),
         silence: now.since(record.silent_since(baseline)),
         baseline: (record.silent_since(baseline) > record.heard_at).then_some(baseline),
         sequence: record.sequence,
-        state: record.state,
-        active_job: record.active_job,
+        state: record.state(),
+        active_job: record.active_job(),
         errors: record.errors,
         claims_count: record.claims_count,
         next: record.deadline(baseline),

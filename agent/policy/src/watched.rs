@@ -9,8 +9,8 @@ use crate::deadlines::Deadlines;
 use crate::job::Outbox;
 use crate::process::Process;
 use crate::{
-    Action, Attempt, CheckEvent, Judgement, Moment, NextStep, Phase, ProcessEvent, Reason, Recorded, Spent,
-    SubjectId, SubjectView, Verdict,
+    Action, Attempt, CheckEvent, Judgement, Moment, NextStep, Phase, ProcessEvent, Reason, Recorded, Spent, SubjectId,
+    SubjectView, Verdict,
 };
 
 /// All checks and processes, with their deadlines.

@@ -150,45 +150,74 @@ impl WorkerStanding {
     }
 }
 
-/// The record of one worker, replaced in place. There are a million of them: mind its size.
+/// The record of one worker, replaced in place: all that a beat changes or asks, and when its lease runs out.
+///
+/// There are a million of them, and no cache holds them: it is one line of the cache, so that a beat waits for the
+/// memory once. What is asked less often is in [`Registration`].
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Worker {
     /// the registration's fencing number
     pub(crate) epoch: Epoch,
     pub(crate) heard_at: Moment,
     /// the newest beat's number; 0 before the first
     pub(crate) sequence: u64,
-    pub(crate) state: Option<Fingerprint>,
-    pub(crate) active_job: Option<Fingerprint>,
+    /// What it said last of its loop state and its work: two options in half of their room.
+    state: u64,
+    active_job: u64,
     pub(crate) errors: u32,
     pub(crate) claims_count: u32,
+    pub(crate) group: GroupId,
+    ttl_ms: u32,
+    start_within_ms: u32,
     pub(crate) standing: WorkerStanding,
     /// the verdict that was recorded last
     pub(crate) recorded: Verdict,
-    pub(crate) group: GroupId,
-    pub(crate) lease: WorkerLease,
+    says_state: bool,
+    says_active_job: bool,
+}
+
+/// What changes with a registration alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Registration {
     pub(crate) instance: Epoch,
     pub(crate) registered_at: Moment,
+    interval_ms: u32,
+}
+
+impl Registration {
+    pub(crate) fn new(instance: Epoch, lease: WorkerLease, registered_at: Moment) -> Self {
+        Self { instance, registered_at, interval_ms: lease.interval_ms }
+    }
 }
 
 impl Worker {
     /// A worker that has just registered: its lease begins with that.
-    pub(crate) fn registered(group: GroupId, instance: Epoch, epoch: Epoch, lease: WorkerLease, now: Moment) -> Self {
+    pub(crate) fn registered(group: GroupId, epoch: Epoch, lease: WorkerLease, now: Moment) -> Self {
         Self {
             epoch,
             heard_at: now,
             sequence: 0,
-            state: None,
-            active_job: None,
+            state: 0,
+            active_job: 0,
             errors: 0,
             claims_count: 0,
+            group,
+            ttl_ms: lease.ttl_ms,
+            start_within_ms: lease.start_within_ms,
             standing: WorkerStanding::Active,
             recorded: Verdict::Waiting,
-            group,
-            lease,
-            instance,
-            registered_at: now,
+            says_state: false,
+            says_active_job: false,
         }
+    }
+
+    /// The same as it was found at a start of the agent.
+    pub(crate) fn restored(mut self, standing: WorkerStanding, recorded: Verdict, report: WorkerReport) -> Self {
+        (self.standing, self.recorded) = (standing, recorded);
+        self.sequence = report.sequence.unwrap_or(0);
+        self.say(report);
+        self
     }
 
     /// Takes in what it says. An old beat that comes late, twice or out of order renews nothing.
@@ -199,9 +228,24 @@ impl Worker {
         }
         self.sequence = sequence;
         self.heard_at = self.heard_at.max(now);
-        self.state = report.state;
-        self.active_job = report.active_job;
-        self.errors = report.errors;
+        self.say(report);
+    }
+
+    fn say(&mut self, report: WorkerReport) {
+        let WorkerReport { sequence: _, state, active_job, errors } = report;
+        (self.says_state, self.state) = (state.is_some(), state.map_or(0, |state| state.0));
+        (self.says_active_job, self.active_job) = (active_job.is_some(), active_job.map_or(0, |job| job.0));
+        self.errors = errors;
+    }
+
+    /// Stands for its loop state, as it said it last.
+    pub(crate) fn state(&self) -> Option<Fingerprint> {
+        self.says_state.then_some(Fingerprint(self.state))
+    }
+
+    /// Stands for what it works on, as it said it last.
+    pub(crate) fn active_job(&self) -> Option<Fingerprint> {
+        self.says_active_job.then_some(Fingerprint(self.active_job))
     }
 
     /// What its beat is answered.
@@ -220,27 +264,37 @@ impl Worker {
     }
 
     /// The verdict of one that is not dead, or was declared dead because of this very verdict.
-    pub(crate) fn judge(&self, baseline: Moment, now: Moment) -> Judgement {
-        judge(&self.lease.lease(), &self.facts(baseline, now))
+    pub(crate) fn judge(&self, registration: &Registration, baseline: Moment, now: Moment) -> Judgement {
+        judge(&self.lease(registration).lease(), &self.facts(registration, baseline, now))
     }
 
-    fn facts(&self, baseline: Moment, now: Moment) -> Facts {
+    /// Its whole lease.
+    pub(crate) fn lease(&self, registration: &Registration) -> WorkerLease {
+        let Registration { interval_ms, .. } = *registration;
+        WorkerLease { interval_ms, ttl_ms: self.ttl_ms, start_within_ms: self.start_within_ms }
+    }
+
+    fn facts(&self, registration: &Registration, baseline: Moment, now: Moment) -> Facts {
         Facts {
             sequence: self.sequence,
             silence: now.since(self.silent_since(baseline)),
-            running: now.since(self.registered_at),
+            running: now.since(registration.registered_at),
             ..Facts::bare(Existence::Present)
         }
     }
 
+    /// Silence after which its lease has run out.
+    pub(crate) const fn ttl(&self) -> Duration {
+        Duration::from_millis(self.ttl_ms as u64)
+    }
+
     /// When it is to be looked at, if no beat comes; `None` once it is dead.
     pub(crate) fn deadline(&self, baseline: Moment) -> Option<Moment> {
-        let ttl = self.lease.ttl();
         let limit = match (self.sequence, self.recorded) {
             _ if self.standing.is_dead() => return None,
-            (0, Verdict::Missing) => ttl,
-            (0, _) => self.lease.start_within(),
-            _ => ttl,
+            (0, Verdict::Missing) => self.ttl(),
+            (0, _) => Duration::from_millis(self.start_within_ms.into()),
+            _ => self.ttl(),
         };
         Some(self.silent_since(baseline).after(limit))
     }
@@ -265,8 +319,19 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_small_enough_for_a_million() {
-        assert!(size_of::<Option<Worker>>() <= 104);
+    fn a_record_is_one_line_of_the_cache() {
+        assert_eq!((size_of::<Option<Worker>>(), align_of::<Option<Worker>>()), (64, 64));
+    }
+
+    #[test]
+    fn what_was_not_said_is_told_apart_from_every_fingerprint() {
+        let lease = WorkerLease::new(seconds(30), seconds(180), seconds(60)).unwrap();
+        let mut worker = Worker::registered(GroupId(0), Epoch(1), lease, Moment::ORIGIN);
+        let zero = Some(Fingerprint(0));
+        for (state, active_job) in [(None, None), (zero, None), (None, zero), (zero, Some(Fingerprint(7)))] {
+            worker.hear(WorkerReport { state, active_job, ..WorkerReport::default() }, Moment::ORIGIN);
+            assert_eq!((worker.state(), worker.active_job()), (state, active_job));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::claim::{AfterRelease, ReleasedClaim};
 use crate::group::Group;
-use crate::worker::{Turn, Worker};
+use crate::worker::{Registration, Turn, Worker};
 use crate::{
     Advice, Class, Epoch, GroupId, GroupSettings, Moment, Reason, Target, TargetId, TargetState, Ticket, Verdict,
     WorkerId, WorkerLease, WorkerReport, WorkerStanding,
@@ -60,10 +60,8 @@ impl Registry {
     }
 
     fn members(&self, group: GroupId) -> impl Iterator<Item = WorkerId> + '_ {
-        let numbered = (0..).zip(&self.workers);
-        numbered
-            .filter(move |(_, record)| record.as_ref().is_some_and(|record| record.group == group))
-            .map(|(id, _)| WorkerId(id))
+        let members = self.workers.iter().filter(move |(_, record, _)| record.group == group);
+        members.map(|(worker, _, _)| worker)
     }
 
     pub(super) fn register(
@@ -89,7 +87,8 @@ impl Registry {
             self.withdraw(worker, old.group);
             self.actions.push_back(RegistryAction::FenceWorker { worker, epoch: old.epoch, claims, because });
         }
-        self.put(worker, Worker::registered(id, current, epoch, lease, now));
+        let record = Worker::registered(id, epoch, lease, now);
+        self.put(worker, record, Registration::new(current, lease, now));
         self.actions.push_back(RegistryAction::RecordWorker { worker, epoch });
         RegistryAnswer::Registered { epoch, instance: current }
     }
@@ -107,11 +106,12 @@ impl Registry {
     /// Records that a worker which was waited for or missed is alive.
     fn revive(&mut self, worker: WorkerId, epoch: Epoch, now: Moment) {
         let baseline = self.baseline;
-        let Some(record) = self.record_mut(worker) else { return };
-        let judged = record.judge(baseline, now);
+        let Some((record, registration)) = self.workers.whole(worker) else { return };
+        let judged = record.judge(registration, baseline, now);
         if judged.verdict != Verdict::Alive {
             return;
         }
+        let Some(record) = self.record_mut(worker) else { return };
         let previous = core::mem::replace(&mut record.recorded, judged.verdict);
         let deadline = record.deadline(baseline);
         let (current, because) = (judged.verdict, judged.because);
@@ -188,7 +188,7 @@ impl Registry {
 
     fn remove_worker(&mut self, worker: WorkerId, because: Option<Reason>) {
         let claims = self.take_claims(worker, Release::Lost);
-        let Some(record) = self.workers.get_mut(worker.0 as usize).and_then(Option::take) else { return };
+        let Some(record) = self.workers.take(worker) else { return };
         self.withdraw(worker, record.group);
         self.actions.push_back(RegistryAction::RemoveWorker { worker, epoch: record.epoch, claims, because });
     }
@@ -200,12 +200,8 @@ impl Registry {
         }
     }
 
-    fn put(&mut self, worker: WorkerId, record: Worker) {
-        let index = worker.0 as usize;
-        if index >= self.workers.len() {
-            self.workers.resize(index + 1, None);
-        }
-        self.workers[index] = Some(record);
+    fn put(&mut self, worker: WorkerId, record: Worker, registration: Registration) {
+        self.workers.put(worker, record, registration);
         self.file(worker, record.deadline(self.baseline));
         self.offer(worker);
     }
@@ -222,17 +218,8 @@ impl Registry {
         }
         let FoundWorker { group, instance, epoch, lease, registered_at, heard_at, standing, recorded, report } = found;
         self.epoch = self.epoch.max(epoch);
-        let record = Worker {
-            heard_at,
-            sequence: report.sequence.unwrap_or(0),
-            state: report.state,
-            active_job: report.active_job,
-            errors: report.errors,
-            standing,
-            recorded,
-            ..Worker::registered(group, instance, epoch, lease, registered_at)
-        };
-        self.put(worker, record);
+        let record = Worker::registered(group, epoch, lease, heard_at).restored(standing, recorded, report);
+        self.put(worker, record, Registration::new(instance, lease, registered_at));
         match standing {
             WorkerStanding::Active | WorkerStanding::Draining | WorkerStanding::Stopping => {}
             WorkerStanding::Dead(_) => self.bury(worker),

@@ -15,14 +15,13 @@ impl Registry {
     /// missing or dead.
     pub(crate) fn gather_due(&mut self, baseline: Moment, now: Moment) -> u32 {
         self.begin(now);
-        let mut fresh = 0;
-        while let Some(entry) = self.wheel.take_due(now) {
-            let worker = WorkerId(entry);
-            let is_due = |record: &Worker| record.deadline(baseline).is_some_and(|deadline| deadline <= now);
-            fresh += u32::from(self.record(worker).is_some_and(|record| record.heard_at >= baseline && is_due(record)));
-            self.due.push(worker);
-        }
-        fresh
+        self.due.extend(core::iter::from_fn(|| self.wheel.take_due(now)).map(WorkerId));
+        // A pass that only reads: the waits for records that lie in no cache overlap.
+        let is_due = |record: &Worker| record.deadline(baseline).is_some_and(|deadline| deadline <= now);
+        let is_fresh = |worker: &&WorkerId| {
+            self.record(**worker).is_some_and(|record| record.heard_at >= baseline && is_due(record))
+        };
+        u32::try_from(self.due.iter().filter(is_fresh).count()).unwrap_or(u32::MAX)
     }
 
     /// Workers that are not dead. Between [`gather_due`](Self::gather_due) and [`sweep`](Self::sweep) too.
@@ -45,13 +44,13 @@ impl Registry {
 
     /// Looks at a worker whose slot came due: a beat may have moved its deadline since it was filed.
     fn look(&mut self, worker: WorkerId, now: Moment, sweep: &mut Sweep) {
-        let Some(record) = self.record(worker) else { return };
+        let Some((record, registration)) = self.workers.whole(worker) else { return };
         let Some(deadline) = record.deadline(self.baseline) else { return };
         if deadline > now {
             return self.file(worker, Some(deadline));
         }
         let silence = now.since(record.silent_since(self.baseline));
-        let (judged, ttl_is_over) = (record.judge(self.baseline, now), silence >= record.lease.ttl());
+        let (judged, ttl_is_over) = (record.judge(registration, self.baseline, now), silence >= record.ttl());
         match judged.verdict {
             Verdict::Stale => self.reap(worker, judged, sweep),
             Verdict::Missing if ttl_is_over => self.reap(worker, judged, sweep),
@@ -84,14 +83,15 @@ impl Registry {
         self.record_verdict(worker, judged.verdict, judged.because);
         let Some(record) = self.record_mut(worker) else { return };
         record.standing = record.standing.after(Turn::RanOut);
-        let record = *record;
+        let Some((record, registration)) = self.workers.whole(worker) else { return };
+        let (record, instance) = (*record, registration.instance);
         let claims = self.take_claims(worker, Release::Lost);
         sweep.dead_count += 1;
         sweep.released_count += claims.count;
         self.actions.push_back(RegistryAction::ReapWorker {
             worker,
             group: record.group,
-            instance: record.instance,
+            instance,
             epoch: record.epoch,
             heard_at: record.heard_at,
             claims,

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use latido_policy::{
-    Action, Budget, Class, Counter, Ending, Event, Fingerprint, Heard, JobSettings, Limit, Phase, Proposal, Reason, ResumeOn,
-    Spent, Want,
+    Action, Budget, Class, Counter, Ending, Event, Fingerprint, Heard, JobSettings, Limit, Phase, Proposal, Reason,
+    ResumeOn, Spent, Want,
 };
 
 use crate::harness::{Bench, JOB, ask, attempt, beat, end_attempt, ending, launch, seconds, settings};

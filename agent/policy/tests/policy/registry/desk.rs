@@ -3,9 +3,9 @@
 use core::num::NonZeroU32;
 
 use latido_policy::{
-    Action, Advice, BlackoutChange, ClaimList, Epoch, Event, Fingerprint, GroupId, GroupSettings, Moment, Policy, RegistryAction,
-    RegistryAnswer, RegistryEvent, ReleasedClaim, Speaker, TargetId, Ticket, Verdict, WorkerId, WorkerLease,
-    WorkerReport, WorkerStanding, WorkerView,
+    Action, Advice, BlackoutChange, ClaimList, Epoch, Event, Fingerprint, GroupId, GroupSettings, Moment, Policy,
+    RegistryAction, RegistryAnswer, RegistryEvent, ReleasedClaim, Speaker, TargetId, Ticket, Verdict, WorkerId,
+    WorkerLease, WorkerReport, WorkerStanding, WorkerView,
 };
 
 use crate::harness::seconds;
