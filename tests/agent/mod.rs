@@ -6,6 +6,7 @@ mod levels;
 mod listening;
 mod place;
 mod plugins;
+mod replay;
 mod sinks;
 mod store;
 mod waits;

@@ -11,6 +11,7 @@ use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
 use super::Problem;
 use super::alerts::{AlertsSettings, AlertsTable};
+use super::recording::RecordingSettings;
 use super::watched::{ConfiguredCheck, ConfiguredProcess};
 
 /// The settings in force.
@@ -65,6 +66,8 @@ pub struct AgentSettings {
     pub blackout_share_percent: u8,
     /// and so many of them at least
     pub blackout_count_min: u32,
+    /// how the agent is recorded
+    pub recording: RecordingSettings,
 }
 
 /// How a job is judged and resumed.
@@ -297,6 +300,7 @@ impl Default for AgentSettings {
             // Half of at least five do not die at the same moment by themselves.
             blackout_share_percent: 50,
             blackout_count_min: 5,
+            recording: RecordingSettings::default(),
         }
     }
 }

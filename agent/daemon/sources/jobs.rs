@@ -9,6 +9,7 @@ use latido_policy::Life;
 use latido_protocol::SubjectName;
 use latido_protocol::files::Start;
 use latido_protocol::layout::StateDir;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
 
 use super::attempt::{self, Watched};
@@ -115,6 +116,15 @@ impl Jobs {
             }
         }
         Ok(())
+    }
+
+    /// Looks at every folder each time it is asked to.
+    pub(crate) async fn look_when_asked(self, mut asked: UnboundedReceiver<()>) {
+        while asked.recv().await.is_some() {
+            if self.look_at_all().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Looks for folders that came or went without a word, for ever.

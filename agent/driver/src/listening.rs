@@ -56,7 +56,13 @@ pub struct Listening {
 
 impl Default for Listening {
     fn default() -> Self {
-        Self { now: Moment::ORIGIN.after(START), last: None, wall: WallTime::from_millis(0), planned: PASS_EVERY, busy: Duration::ZERO }
+        Self {
+            now: Moment::ORIGIN.after(START),
+            last: None,
+            wall: WallTime::from_millis(0),
+            planned: PASS_EVERY,
+            busy: Duration::ZERO,
+        }
     }
 }
 

@@ -92,12 +92,11 @@ impl<C: Conditions> Replay<C> {
         }
     }
 
-    /// Replays the next line, and answers what was decided with it.
+    /// Replays the next line.
     ///
     /// # Errors
     /// The recording does not begin with this line, or not in a format that is known.
-    pub fn take(&mut self, line: &Line) -> Result<&[Decided], ReplayError> {
-        let before = self.decided.len();
+    pub fn take(&mut self, line: &Line) -> Result<(), ReplayError> {
         match line {
             Line::Began(beginning) => self.begin(beginning)?,
             Line::Step(step) => self.step(step)?,
@@ -109,7 +108,7 @@ impl<C: Conditions> Replay<C> {
             }
             Line::AbsentForgotten { wall } => self.driver()?.forget_absent(*wall),
         }
-        Ok(&self.decided[before..])
+        Ok(())
     }
 
     /// What the conditions have learned.
@@ -118,8 +117,8 @@ impl<C: Conditions> Replay<C> {
     }
 
     /// All that was decided.
-    pub fn decided(&self) -> &[Decided] {
-        &self.decided
+    pub fn into_decided(self) -> Vec<Decided> {
+        self.decided
     }
 
     fn driver(&mut self) -> Result<&mut Driver<MemoryStore>, ReplayError> {

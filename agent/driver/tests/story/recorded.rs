@@ -51,7 +51,7 @@ impl Kept {
         for line in self.lines() {
             replay.take(&line).unwrap();
         }
-        replay.decided().to_vec()
+        replay.into_decided()
     }
 
     /// What was decided when it was recorded.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latido_driver::recording::{Line, RECORDING_VERSION};
-use latido_driver::replay::{AsRecorded, Afterwards, Decided, Replay, ReplayError, What, compare};
+use latido_driver::replay::{Afterwards, AsRecorded, Decided, Replay, ReplayError, What, compare};
 use latido_driver::{Fact, FoundState, Order};
 use latido_policy::Proposal;
 use latido_protocol::attempt::StopReason;
@@ -65,7 +65,10 @@ fn time_that_was_cut_out_and_steps_that_were_slow_are_replayed_as_they_were() {
     assert_eq!(kept.replay(AsRecorded), kept.decided());
     let shorter = kept.replay(ForJobs(ends_stale(5)));
     let stale = shorter.iter().find(|decision| decision.what == What::Verdict(Verdict::Stale)).unwrap();
-    assert!(stale.at.as_millis() > world.wall().as_millis() - 15_000, "an hour of deafness makes nobody stale: {stale:?}");
+    assert!(
+        stale.at.as_millis() > world.wall().as_millis() - 15_000,
+        "an hour of deafness makes nobody stale: {stale:?}"
+    );
 }
 
 #[test]
