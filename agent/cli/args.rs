@@ -155,6 +155,13 @@ pub(crate) enum Command {
     Orphans(OrphansArgs),
     /// Run the agent: the daemon that judges, resumes and feeds the plugins
     Agent(AgentArgs),
+    /// Decide again what an agent decided that was recorded, with its settings or with others
+    ///
+    /// An agent is recorded where its config says `[agent.recording] enabled = true`, into recording.jsonl of its state
+    /// directory. Without --config the recorded settings decide again: ends with 0 if they decide what was recorded, and
+    /// with 1 if this latido decides otherwise. With --config FILE that config decides too, and every decision that
+    /// differs is shown with what the recording tells of it afterwards: ends with 0 if none differs, else with 1.
+    Replay(ReplayArgs),
     /// Check, show or describe the config
     Config(ConfigArgs),
     /// Look for what would keep latido from working on this host
@@ -308,6 +315,17 @@ pub(crate) struct AgentArgs {
     /// Decide once what identity, lock and measured silence prove, carry it out, and end
     #[arg(long)]
     pub(crate) once: bool,
+}
+
+/// `latido replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `latido config`.

@@ -31,6 +31,7 @@ mod print;
 mod registry;
 mod release;
 mod remove;
+mod replay;
 mod resume;
 mod run;
 mod signal;
@@ -93,6 +94,7 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Alerts(args) => alerts::run(args, &load()?),
         Command::Orphans(args) => orphans::run(args, &load()?),
         Command::Agent(args) => agent::run(args, &load()?),
+        Command::Replay(args) => replay::run(args, &cli.global),
         Command::Config(args) => config::run(args, &cli.global),
         Command::Doctor(args) => doctor::run(args, &cli.global),
         Command::Completions(args) => completions::run(args),

@@ -13,6 +13,8 @@ pub mod jobs;
 mod journal;
 mod place;
 mod plugins;
+pub mod recording;
+pub mod replay;
 mod run;
 pub mod settings;
 mod sources;

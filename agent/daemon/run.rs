@@ -9,12 +9,14 @@ use latido_protocol::layout::StateDir;
 use latido_store::{OpenError, SqliteStore, Store};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 
 use crate::actions::Actions;
 use crate::clock;
 use crate::driver_thread::{DriverHandle, Flows};
 use crate::place::{Place, PlaceError};
 use crate::plugins::Registry;
+use crate::recording::{self, Beside};
 use crate::settings::Settings;
 use crate::sources::control::{About, Control};
 use crate::sources::jobs::Jobs;
@@ -78,17 +80,21 @@ pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentE
         .build()
         .map_err(system("a runtime"))?;
     let journal = store.journal_id().to_owned();
-    let mut driver = Driver::new(store, settings.agent.history_every.0)
-        .map_err(|source| AgentError::ReadStore { path: state.database(), source })?;
-    driver.set_groups(settings.groups.clone());
-    driver.configure(&settings.agent_limits());
-    let confirms: Vec<_> = settings.alerts.rules.iter().map(|(rule, confirm)| (rule.clone(), *confirm)).collect();
-    driver.set_alerts(settings.alerts.all, &confirms);
+    let read_store = |source| AgentError::ReadStore { path: state.database(), source };
+    let decided = settings.driver_settings();
+    let mut driver = Driver::with_settings(store, &decided).map_err(read_store)?;
+    let mut recording = None;
+    if settings.agent.recording.enabled {
+        let (recorder, beside) =
+            recording::start(state.recording(), settings.agent.recording).map_err(system("a thread"))?;
+        driver.record_to(Box::new(recorder), decided, clock::wall()).map_err(read_store)?;
+        recording = Some(beside);
+    }
     let identity = latido_process::identity::own()
         .map_err(|error| AgentError::System { what: "its own identity", source: io::Error::other(error) })?;
     let about = Arc::new(About { identity, started_at: clock::wall(), journal });
     let (driver, flows) = DriverHandle::start(driver).map_err(system("a thread"))?;
-    runtime.block_on(live(settings, state, place, driver, flows, about, remark, once))
+    runtime.block_on(live(settings, state, place, driver, flows, about, remark, recording, once))
 }
 
 /// A damaged store is set aside, never deleted: attempts and wants have files, and the store is rebuilt from them.
@@ -116,6 +122,7 @@ async fn live(
     flows: Flows,
     about: Arc<About>,
     remark: Option<String>,
+    recording: Option<Beside>,
     once: bool,
 ) -> Result<(), AgentError> {
     let Flows { orders, changed, sequence, thread } = flows;
@@ -125,6 +132,8 @@ async fn live(
         UnixListener::from_std(place.listener().map_err(system("its socket"))?).map_err(system("its socket"))?;
 
     let jobs = Jobs::new(state, driver.clone());
+    let (written, completing) =
+        recording.map(|Beside { thread, looks }| (thread, tokio::spawn(jobs.clone().look_when_asked(looks)))).unzip();
     let plugins = Registry::start(&settings, driver.clone(), jobs.state(), sequence.clone(), changed)
         .map_err(system("its plugins' threads"))?;
     let actions = Actions::new(jobs.clone(), plugins.clone());
@@ -156,12 +165,18 @@ async fn live(
     }
     drop(watching);
     serving.abort();
+    completing.iter().for_each(JoinHandle::abort);
     acting.abort();
     plugins.stop().await;
     jobs.stop();
     let _ended = driver.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
     drop((driver, jobs, plugins, acting, serving));
-    let ended = tokio::task::spawn_blocking(move || thread.join()).await;
+    let ended = tokio::task::spawn_blocking(move || {
+        let ended = thread.join();
+        // The driver has gone, and with it the last line.
+        ended.and_then(|()| written.map_or(Ok(()), std::thread::JoinHandle::join))
+    })
+    .await;
     drop(place);
     match ended {
         Ok(Ok(())) => Ok(()),

@@ -8,6 +8,7 @@ mod listening;
 mod place;
 mod plugins;
 mod recovery;
+mod replay;
 mod sinks;
 mod store;
 mod waits;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 39] = [
+const COMMANDS: [&str; 40] = [
     "run",
     "wait",
     "status",
@@ -38,6 +38,7 @@ const COMMANDS: [&str; 39] = [
     "alerts test",
     "orphans",
     "agent",
+    "replay",
     "config",
     "config check",
     "config show",

@@ -191,6 +191,10 @@ impl Check<'_> {
         if size_max < LOG_SIZE_MIN {
             self.refuse("agent.log.size_max", "a log is at least 64KiB, so that a rotation keeps whole lines", None);
         }
+        let (recording, refused) = table.recording.unwrap_or_default().decide();
+        if let Some(why) = refused {
+            self.refuse("agent.recording.size_max", why, None);
+        }
         AgentSettings {
             state_dir: table.state_dir,
             history_every,
@@ -201,6 +205,7 @@ impl Check<'_> {
             resume_every: table.resume_every.map_or(default.resume_every, |text| text.0),
             blackout_share_percent: blackout.share_percent.unwrap_or(default.blackout_share_percent),
             blackout_count_min: blackout.count_min.unwrap_or(default.blackout_count_min),
+            recording,
         }
     }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::alerts::AlertsTable;
 use super::budget::BudgetTable;
 use super::model::{EntryKind, PluginSource, StartMode};
+use super::recording::RecordingTable;
 use super::text::{Size, Text};
 use super::watched::{CheckTable, ProcessTable};
 
@@ -69,6 +70,8 @@ pub(super) struct AgentTable {
     pub(super) resume_every: Option<Text<Span>>,
     /// When the agent doubts itself first.
     pub(super) blackout: Option<BlackoutTable>,
+    /// The recording of what the agent is told and decides.
+    pub(super) recording: Option<RecordingTable>,
 }
 
 /// `[agent.blackout]`

@@ -13,6 +13,7 @@ mod model;
 mod nearest;
 mod policy;
 mod read;
+mod recording;
 mod schema;
 mod show;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use model::{
     PluginSettings, PluginSource, Policy, Settings, SinkSettings, StartMode,
 };
 pub use policy::{BackoffError, Complaint, VariableError, check_variable, parse_backoff};
+pub use recording::RecordingSettings;
 pub use schema::{schema, schema_keys, schema_text};
 pub use text::{parse_count_limit, parse_limit};
 pub use watched::{ConfiguredCheck, ConfiguredProcess, ConfiguredTiming, NamedBy};

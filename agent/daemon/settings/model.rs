@@ -12,6 +12,7 @@ use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 use super::Problem;
 use super::alerts::{AlertsSettings, AlertsTable};
 use super::budget::BudgetOverrides;
+use super::recording::RecordingSettings;
 use super::watched::{ConfiguredCheck, ConfiguredProcess};
 
 /// The settings in force.
@@ -66,6 +67,8 @@ pub struct AgentSettings {
     pub blackout_share_percent: u8,
     /// and so many of them at least
     pub blackout_count_min: u32,
+    /// how the agent is recorded
+    pub recording: RecordingSettings,
 }
 
 /// How a job is judged and resumed.
@@ -300,6 +303,7 @@ impl Default for AgentSettings {
             // Half of at least five do not die at the same moment by themselves.
             blackout_share_percent: 50,
             blackout_count_min: 5,
+            recording: RecordingSettings::default(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use latido_driver::AgentLimits;
+use latido_driver::recording::DriverSettings;
 use latido_policy::SLOTS_MAX;
 use latido_protocol::files::{Backoff, Beats, JobSettings, ResumeOn};
 use latido_protocol::{CountLimit, Limit, Span};
@@ -75,6 +76,18 @@ impl Settings {
             blackout_share_percent: self.agent.blackout_share_percent,
             blackout_count_min: self.agent.blackout_count_min,
             slots: self.slots.clone(),
+        }
+    }
+
+    /// All that is decided for the agent's driver.
+    #[must_use]
+    pub fn driver_settings(&self) -> DriverSettings {
+        DriverSettings {
+            history_every: self.agent.history_every.0,
+            limits: self.agent_limits(),
+            groups: self.groups.clone(),
+            alerts: self.alerts.all,
+            confirms: self.alerts.rules.iter().map(|(rule, confirm)| (rule.clone(), *confirm)).collect(),
         }
     }
 

@@ -12,6 +12,7 @@ use super::document::{
     PluginTable, PolicyTable, ResumeTable, SinkTable,
 };
 use super::model::{ConfiguredJob, PluginSettings, Policy, Settings};
+use super::recording::RecordingTable;
 use super::text::{Size, Text};
 
 impl Settings {
@@ -40,6 +41,7 @@ impl Settings {
                     share_percent: Some(self.agent.blackout_share_percent),
                     count_min: Some(self.agent.blackout_count_min),
                 }),
+                recording: Some(RecordingTable::of(self.agent.recording)),
             }),
             policy: self.policies.iter().map(|(name, policy)| (name.clone(), policy_table(policy))).collect(),
             sink: Some(

@@ -9,6 +9,7 @@ use latido_policy::Life;
 use latido_protocol::SubjectName;
 use latido_protocol::files::Start;
 use latido_protocol::layout::StateDir;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::AbortHandle;
 
 use super::attempt::{self, Watched};
@@ -130,6 +131,15 @@ impl Jobs {
     pub(crate) async fn look_and_log(&self, job: SubjectName) {
         if let Err(error) = self.look_at(job.clone()).await {
             tracing::error!(%job, %error, "cannot judge a job");
+        }
+    }
+
+    /// Looks at every folder each time it is asked to.
+    pub(crate) async fn look_when_asked(self, mut asked: UnboundedReceiver<()>) {
+        while asked.recv().await.is_some() {
+            if self.look_at_all().await.is_err() {
+                return;
+            }
         }
     }
 

@@ -47,8 +47,23 @@ impl<S: Store> Driver<S> {
         request: AlertRequest,
         wall: WallTime,
     ) -> Result<AlertsDocument, AlertRefused> {
+        if request == AlertRequest::List {
+            return Ok(self.alerts_document(wall));
+        }
+        let asked = request.clone();
+        let answer = self.carry_out_alert_request(request, wall);
+        let store_is_away = matches!(answer, Err(AlertRefused::Unrecorded(_)));
+        self.record_alert_request(asked, wall, store_is_away);
+        answer
+    }
+
+    fn carry_out_alert_request(
+        &mut self,
+        request: AlertRequest,
+        wall: WallTime,
+    ) -> Result<AlertsDocument, AlertRefused> {
         match request {
-            AlertRequest::List => return Ok(self.alerts_document(wall)),
+            AlertRequest::List => {}
             AlertRequest::Silence { scope, length, until_resolved, by, reason } => {
                 self.silence(&scope, length, until_resolved, (by, reason), wall)?;
             }

@@ -7,9 +7,12 @@ use latido_protocol::SubjectName;
 use latido_protocol::files::{End, JobFile, Start, Status, Wanted};
 use latido_protocol::journal::Severity;
 use latido_protocol::registry::Question;
+use serde::{Deserialize, Serialize};
+
+use crate::{seconds, words};
 
 /// One attempt, named so that no other can be meant.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AttemptName {
     /// its job
     pub job: SubjectName,
@@ -20,7 +23,8 @@ pub struct AttemptName {
 }
 
 /// Something a source has learned.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Fact {
     /// A job's folder was found: new, or at the agent's start.
     JobFound(Box<FoundJob>),
@@ -46,6 +50,7 @@ pub enum Fact {
         /// the attempt that was ordered
         attempt: AttemptName,
         /// why
+        #[serde(with = "words::LaunchFailure")]
         failure: latido_policy::LaunchFailure,
         /// why, in words
         detail: String,
@@ -60,6 +65,7 @@ pub enum Fact {
         /// its attempt
         attempt: AttemptName,
         /// the job's own processes
+        #[serde(with = "words::Life")]
         process: Life,
     },
     /// An attempt's ending is on the disk.
@@ -81,10 +87,12 @@ pub enum Fact {
         /// the attempt it was asked about
         attempt: AttemptName,
         /// what it proposes
+        #[serde(with = "words::Proposal")]
         proposal: latido_policy::Proposal,
         /// its reason, or its fault
         detail: String,
-        /// the command it proposes, where that differs
+        /// the command it proposes, where that differs; it may hold secrets, and decides nothing
+        #[serde(skip)]
         command: Option<Vec<String>>,
     },
     /// A look at an attempt failed; nothing is known.
@@ -138,7 +146,7 @@ pub enum Fact {
 }
 
 /// One finding of a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// with rule and subject it makes the alert's fingerprint
     pub key: String,
@@ -151,7 +159,7 @@ pub struct Finding {
 }
 
 /// What a job's files and processes say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoundJob {
     /// `job.json`
     pub job: JobFile,
@@ -169,7 +177,7 @@ pub struct FoundJob {
 }
 
 /// A job's latest attempt as it was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoundAttempt {
     /// `start.json`
     pub start: Start,
@@ -180,20 +188,22 @@ pub struct FoundAttempt {
 }
 
 /// How an attempt was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FoundState {
     /// Its starter lives and has not finished.
     Launching,
     /// Its supervisor lives.
     Running,
     /// Its supervisor is gone and there is no ending.
-    Unattended(Life),
+    Unattended(#[serde(with = "words::Life")] Life),
     /// Its ending is on the disk.
     Ended(Box<End>),
 }
 
 /// Something to do; the daemon's actions carry it out and tell the outcome as a [`Fact`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Start this attempt.
     Launch {
@@ -203,7 +213,8 @@ pub enum Order {
         because: String,
         /// a person asked for it
         by_hand: bool,
-        /// the strategy's command, where it differs from the job's
+        /// the strategy's command, where it differs from the job's; it may hold secrets
+        #[serde(skip)]
         command: Option<Vec<String>>,
     },
     /// Ask the job's strategy.
@@ -222,6 +233,7 @@ pub enum Order {
         /// its attempt
         attempt: AttemptName,
         /// between SIGTERM and SIGKILL
+        #[serde(rename = "grace_s", with = "seconds")]
         grace: Duration,
         /// own beats that had been heard: for want of beats it is ended only if none came since
         beats: u64,
@@ -235,6 +247,7 @@ pub enum Order {
         /// its attempt
         attempt: AttemptName,
         /// between SIGTERM and SIGKILL
+        #[serde(rename = "grace_s", with = "seconds")]
         grace: Duration,
         /// why, in words
         because: String,

@@ -21,12 +21,16 @@ mod limits;
 mod listening;
 mod memory;
 mod record;
+pub mod recording;
 pub mod registry;
+pub mod replay;
 mod schedule;
+mod seconds;
 mod sweep;
 mod translate;
 mod watch_fact;
 mod watched;
+mod words;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -34,13 +38,13 @@ use std::time::Duration;
 use latido_policy::{Event, GroupSettings, Moment, Policy};
 use latido_protocol::SubjectName;
 use latido_protocol::registry::Reply;
-use latido_store::{Batch, Store, StoreError};
+use latido_store::{Batch, NewEntry, Store, StoreError};
 
 pub use alert_requests::{AlertRefused, recorded_alerts};
 pub use book::Latest;
 pub use fact::{AttemptName, Fact, Finding, FoundAttempt, FoundJob, FoundState, Order};
 pub use limits::AgentLimits;
-pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
+pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Passed, Reading};
 pub use schedule::{Schedule, ScheduleError};
 pub use sweep::{Reaped, Sweep};
 pub use translate::{budget_used_up, class, heard, lease, settings, verdict};
@@ -51,6 +55,7 @@ use book::Book;
 use calendar::Calendar;
 use limits::SlotBook;
 use record::RowState;
+use recording::Recording;
 use registry::{Carried, Registrar};
 
 /// Entries that wait in memory while the store is away. Beyond it sampled beats are dropped first and everything
@@ -67,6 +72,8 @@ pub struct Output {
     pub replies: Vec<(u64, Reply)>,
     /// subjects that were found, or whose verdict or phase changed: rules want to be asked about them
     pub changed: Vec<SubjectName>,
+    /// what was written into the journal since the step before
+    pub entries: Vec<NewEntry>,
     /// the journal's newest entry; grows when sinks have something to read
     pub last_sequence: u64,
     /// what the step gave up: one report, with counts and who
@@ -91,6 +98,10 @@ pub struct Driver<S> {
     checks_saved_at: Option<Moment>,
     history_every: Duration,
     pending: Batch,
+    /// what was written into the journal since the last step
+    written: Vec<NewEntry>,
+    /// where the driver is recorded, if it is
+    recording: Option<Recording>,
     orders: Vec<Order>,
     changed: BTreeSet<SubjectName>,
     last_sequence: u64,
@@ -149,6 +160,8 @@ impl<S: Store> Driver<S> {
             checks_saved_at: None,
             history_every,
             pending: Batch::default(),
+            written: Vec::new(),
+            recording: None,
             orders: Vec::new(),
             changed: BTreeSet::new(),
             stored,
@@ -158,20 +171,39 @@ impl<S: Store> Driver<S> {
     /// Applies everything that was learned, then judges what is due, writes down what was decided and says what is to
     /// be done. Facts that wait must be in `facts`: beats are applied before anything is judged.
     pub fn step(&mut self, facts: Vec<Fact>, reading: Reading) -> Output {
-        let gap = self.listening.advance(reading);
+        let passed = self.listening.advance(reading);
+        self.step_recorded(facts, passed)
+    }
+
+    /// Makes a step that was recorded, as its clocks were read then.
+    pub fn step_again(&mut self, facts: Vec<Fact>, passed: Passed) -> Output {
+        self.listening.follow(passed);
+        self.step_recorded(facts, passed)
+    }
+
+    fn step_recorded(&mut self, facts: Vec<Fact>, passed: Passed) -> Output {
+        let recorded = self.to_record(&facts);
+        let output = self.step_on(facts, passed);
+        if let Some(facts) = recorded {
+            self.record_step(facts, passed, &output);
+        }
+        output
+    }
+
+    fn step_on(&mut self, facts: Vec<Fact>, Passed { gap, wall, .. }: Passed) -> Output {
         let now = self.listening.now();
         if let Some(length) = gap {
             self.policy.handle_event(Event::GapFound { length }, now);
-            self.tell_silences(reading.wall);
+            self.tell_silences(wall);
         }
-        self.restore_alerts(reading.wall);
+        self.restore_alerts(wall);
         for fact in facts {
-            self.apply(fact, now, reading.wall);
+            self.apply(fact, now, wall);
         }
-        self.tell_calendar(now, reading.wall, gap);
+        self.tell_calendar(now, wall, gap);
         self.policy.handle_timeout(now);
-        self.carry_all(reading.wall);
-        self.carry_registry(now, reading.wall);
+        self.carry_all(wall);
+        self.carry_registry(now, wall);
         self.save_checks(now);
         let store_error = self.commit().err();
         self.tell_store(store_error.is_some());
@@ -187,6 +219,7 @@ impl<S: Store> Driver<S> {
             orders,
             replies,
             changed: std::mem::take(&mut self.changed).into_iter().collect(),
+            entries: std::mem::take(&mut self.written),
             last_sequence: self.last_sequence,
             sweep,
             wake_in: self.listening.plan(next),
@@ -226,6 +259,7 @@ impl<S: Store> Driver<S> {
 
     /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery.
     pub fn forget_absent(&mut self, wall: latido_protocol::WallTime) {
+        self.record_forgetting(wall);
         for (name, stored) in std::mem::take(&mut self.stored) {
             if self.book.id(&name).is_none() {
                 self.pending.removed.push(record::text(&name));
@@ -284,7 +318,7 @@ impl<S: Store> Driver<S> {
                 if !committed.refused.is_empty() {
                     tracing::error!(refused = ?committed.refused, "the store holds newer rows: does another agent write to it?");
                 }
-                *pending = Batch::default();
+                self.written.append(&mut std::mem::take(pending).entries);
                 Ok(())
             }
             Err(error) => {

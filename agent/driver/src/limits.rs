@@ -7,15 +7,17 @@ use std::time::Duration;
 use latido_policy::{BlackoutSettings, Event, Limit, Pacing, SlotId, SlotSet};
 use latido_protocol::CountLimit;
 use latido_store::Store;
+use serde::{Deserialize, Serialize};
 
-use crate::{Driver, translate};
+use crate::{Driver, seconds, translate};
 
 /// What holds for all jobs together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentLimits {
     /// so many attempts are started at once that nobody ordered by hand
     pub resumes_at_once: NonZeroU32,
     /// and one more each time so much has passed
+    #[serde(rename = "resume_every_s", with = "seconds")]
     pub resume_every: Duration,
     /// share of all that are watched, in percent, that has to fall silent together before the agent doubts itself
     pub blackout_share_percent: u8,

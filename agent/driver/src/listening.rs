@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use latido_policy::Moment;
 use latido_protocol::WallTime;
+use serde::{Deserialize, Serialize};
+
+use crate::seconds;
 
 /// What the clocks said at one instant. Only the daemon's `clock.rs` reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +16,19 @@ pub struct Reading {
     /// the clock that does (`CLOCK_BOOTTIME`)
     pub boottime: Duration,
     /// the calendar, for records
+    pub wall: WallTime,
+}
+
+/// What a reading says of the time since the one before: all that the driver knows of clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// how long was listened
+    #[serde(rename = "listened_s", with = "seconds")]
+    pub listened: Duration,
+    /// how long nobody could hear, where that was
+    #[serde(rename = "gap_s", with = "seconds::optional", default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Duration>,
+    /// the calendar afterwards
     pub wall: WallTime,
 }
 
@@ -32,6 +48,7 @@ const START: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 pub struct Listening {
     now: Moment,
     last: Option<Reading>,
+    wall: WallTime,
     planned: Duration,
     /// of the time since the last reading, what the step took that began with it
     busy: Duration,
@@ -39,7 +56,13 @@ pub struct Listening {
 
 impl Default for Listening {
     fn default() -> Self {
-        Self { now: Moment::ORIGIN.after(START), last: None, planned: PASS_EVERY, busy: Duration::ZERO }
+        Self {
+            now: Moment::ORIGIN.after(START),
+            last: None,
+            wall: WallTime::from_millis(0),
+            planned: PASS_EVERY,
+            busy: Duration::ZERO,
+        }
     }
 }
 
@@ -49,9 +72,24 @@ impl Listening {
         self.now
     }
 
-    /// Moves the line to `reading` and returns the gap it found, suspend included.
-    pub fn advance(&mut self, reading: Reading) -> Option<Duration> {
-        let last = self.last.replace(reading)?;
+    /// Moves the line to `reading` and answers what passed, with the gap it found, suspend included.
+    pub fn advance(&mut self, reading: Reading) -> Passed {
+        let passed = self.passed(reading);
+        self.follow(passed);
+        passed
+    }
+
+    /// Moves the line as a reading did that was recorded.
+    pub fn follow(&mut self, passed: Passed) {
+        self.now = self.now.after(passed.listened);
+        self.wall = passed.wall;
+    }
+
+    fn passed(&mut self, reading: Reading) -> Passed {
+        let wall = reading.wall;
+        let Some(last) = self.last.replace(reading) else {
+            return Passed { listened: Duration::ZERO, gap: None, wall };
+        };
         let elapsed = reading.monotonic.saturating_sub(last.monotonic);
         let suspended = reading.boottime.saturating_sub(last.boottime).saturating_sub(elapsed);
         // A slow step is deaf however soon the next one comes; what is over the plan beside it is lateness.
@@ -59,9 +97,9 @@ impl Listening {
         let slow = if busy > LATENESS_MAX { busy } else { Duration::ZERO };
         let late = elapsed.saturating_sub(slow).saturating_sub(self.planned);
         let deaf = slow + if late > LATENESS_MAX { late } else { Duration::ZERO };
-        self.now = self.now.after(elapsed.saturating_sub(deaf));
         let gap = deaf + if suspended > LATENESS_MAX { suspended } else { Duration::ZERO };
-        (gap > Duration::ZERO).then_some(gap)
+        let gap = (gap > Duration::ZERO).then_some(gap);
+        Passed { listened: elapsed.saturating_sub(deaf), gap, wall }
     }
 
     /// Says when the step was done that began with the last reading.
@@ -77,11 +115,8 @@ impl Listening {
 
     /// The calendar time of a moment, as the last reading's calendar has it.
     pub fn wall(&self, moment: Moment) -> WallTime {
-        let Some(last) = self.last else {
-            return WallTime::from_millis(0);
-        };
         let ago = u64::try_from(self.now.since(moment).as_millis()).unwrap_or(u64::MAX);
-        WallTime::from_millis(last.wall.as_millis().saturating_sub(ago))
+        WallTime::from_millis(self.wall.as_millis().saturating_sub(ago))
     }
 }
 
@@ -100,10 +135,10 @@ mod tests {
     #[test]
     fn a_pass_in_time_moves_the_line_by_what_elapsed() {
         let mut line = Listening::default();
-        assert_eq!(line.advance(at(100, 100, 0)), None);
+        assert_eq!(line.advance(at(100, 100, 0)).gap, None);
         let start = line.now();
         line.plan(None);
-        assert_eq!(line.advance(at(104, 104, 4)), None);
+        assert_eq!(line.advance(at(104, 104, 4)).gap, None);
         assert_eq!(line.now().since(start), Duration::from_secs(4));
     }
 
@@ -114,7 +149,7 @@ mod tests {
         line.advance(at(100, 100, 0));
         let start = line.now();
         line.plan(Some(start.after(Duration::from_secs(2))));
-        assert_eq!(line.advance(at(162, 162, 62)), Some(Duration::from_secs(60)));
+        assert_eq!(line.advance(at(162, 162, 62)).gap, Some(Duration::from_secs(60)));
         assert_eq!(line.now().since(start), Duration::from_secs(2));
     }
 
@@ -125,7 +160,7 @@ mod tests {
         line.advance(at(100, 100, 0));
         let start = line.now();
         line.plan(None);
-        assert_eq!(line.advance(at(101, 700, 600)), Some(Duration::from_secs(599)));
+        assert_eq!(line.advance(at(101, 700, 600)).gap, Some(Duration::from_secs(599)));
         assert_eq!(line.now().since(start), Duration::from_secs(1));
     }
 
@@ -137,7 +172,7 @@ mod tests {
         let start = line.now();
         for (second, wall) in [(101, 96_400), (102, 103_600), (103, 0)] {
             line.plan(None);
-            assert_eq!(line.advance(at(second, second, wall)), None);
+            assert_eq!(line.advance(at(second, second, wall)).gap, None);
         }
         assert_eq!(line.now().since(start), Duration::from_secs(3));
     }
@@ -149,11 +184,11 @@ mod tests {
         let start = line.now();
         line.plan(None);
         line.rest(at(104, 104, 4));
-        assert_eq!(line.advance(at(105, 105, 5)), Some(Duration::from_secs(4)));
+        assert_eq!(line.advance(at(105, 105, 5)).gap, Some(Duration::from_secs(4)));
         assert_eq!(line.now().since(start), Duration::from_secs(1));
         line.plan(None);
         line.rest(at(105, 105, 5));
-        assert_eq!(line.advance(at(110, 110, 10)), None, "a quick one is no gap");
+        assert_eq!(line.advance(at(110, 110, 10)).gap, None, "a quick one is no gap");
     }
 
     #[test]
@@ -163,7 +198,7 @@ mod tests {
         let start = line.now();
         line.plan(Some(start.after(Duration::from_secs(2))));
         line.rest(at(110, 110, 10));
-        assert_eq!(line.advance(at(140, 140, 40)), Some(Duration::from_secs(38)));
+        assert_eq!(line.advance(at(140, 140, 40)).gap, Some(Duration::from_secs(38)));
         assert_eq!(line.now().since(start), Duration::from_secs(2));
     }
 

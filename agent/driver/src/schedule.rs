@@ -12,9 +12,10 @@ use core::fmt;
 
 use cronexpr::{Crontab, FallbackTimezoneOption, MakeTimestamp, ParseOptions};
 use jiff::civil::DateTime;
-use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
 use latido_protocol::WallTime;
+use serde::{Deserialize, Serialize};
 
 /// Moments that a set clock can show again: a day of minutes, since zones have skipped and repeated a whole day.
 const REPEATED_MOMENTS_MAX: usize = 24 * 60 + 1;
@@ -44,7 +45,8 @@ const NICKNAMES: [(&str, &str); 7] = [
 ];
 
 /// A cron pattern in a time zone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "Text", try_from = "Text")]
 pub struct Schedule {
     pattern: String,
     /// matched against civil time, which it takes for UTC: clock changes are not its business
@@ -152,6 +154,33 @@ impl Schedule {
     fn next_civil(&self, civil: DateTime) -> Option<DateTime> {
         let from = TimeZone::UTC.to_timestamp(civil).ok()?;
         self.crontab.find_next(MakeTimestamp(from)).ok().map(|found| found.datetime())
+    }
+}
+
+/// A schedule as it is recorded.
+#[derive(Serialize, Deserialize)]
+struct Text {
+    pattern: String,
+    /// `None`: the zone of the host, which has no name
+    zone: Option<String>,
+}
+
+impl From<Schedule> for Text {
+    fn from(schedule: Schedule) -> Self {
+        Self { zone: schedule.zone.iana_name().map(str::to_owned), pattern: schedule.pattern }
+    }
+}
+
+impl TryFrom<Text> for Schedule {
+    type Error = String;
+
+    fn try_from(text: Text) -> Result<Self, String> {
+        let zone = match &text.zone {
+            Some(name) => TimeZone::get(name).or_else(|_| TimeZoneDatabase::bundled().get(name)),
+            None => Ok(TimeZone::system()),
+        };
+        let zone = zone.map_err(|error| error.to_string())?;
+        Self::parse(&text.pattern, zone).map_err(|error| error.to_string())
     }
 }
 

@@ -5,11 +5,14 @@ use std::time::Duration;
 use latido_policy::{Absence, Exit, Naming, Signal};
 use latido_protocol::files::Identity;
 use latido_protocol::{Span, SubjectName, WallTime};
+use serde::{Deserialize, Serialize};
 
 use crate::schedule::Schedule;
+use crate::{seconds, words};
 
 /// Something a source has learned of what is only watched.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WatchFact {
     /// The config defines a check.
     CheckDefined(Box<CheckDefinition>),
@@ -20,6 +23,7 @@ pub enum WatchFact {
         /// which
         check: SubjectName,
         /// what
+        #[serde(with = "words::Signal")]
         signal: Signal,
         /// the id of the run it is about
         run_id: Option<String>,
@@ -48,22 +52,26 @@ pub enum WatchFact {
 }
 
 /// A check as the config defines it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckDefinition {
     /// its name
     pub name: SubjectName,
     /// when it is expected
     pub timing: Timing,
     /// how much later than expected a sign of it may come
+    #[serde(rename = "grace_s", with = "seconds")]
     pub grace: Duration,
     /// longest time of one run; `None` is no limit
+    #[serde(rename = "run_for_s", with = "seconds::optional")]
     pub run_for: Option<Duration>,
 }
 
 /// When a check is expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Timing {
     /// So long after its last sign, in listening time.
+    #[serde(rename = "every_s", with = "seconds")]
     Every(Duration),
     /// At these moments of the calendar.
     Calendar(Schedule),
@@ -80,35 +88,40 @@ impl Timing {
 }
 
 /// A process as the config defines it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessDefinition {
     /// its name
     pub name: SubjectName,
     /// what names the process, in one line, which tells this definition from another
     pub definition: String,
     /// time for it to be seen the first time
+    #[serde(rename = "start_within_s", with = "seconds")]
     pub start_within: Duration,
 }
 
 /// What a look at a process found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Look {
     /// One that lives.
     Seen {
         /// who
         identity: Identity,
         /// how long it has run
+        #[serde(rename = "age_s", with = "seconds")]
         age: Duration,
         /// what names it
+        #[serde(with = "words::Naming")]
         naming: Naming,
     },
     /// None.
-    Absent(Absence),
+    Absent(#[serde(with = "words::Absence")] Absence),
     /// One that was seen before has ended.
     Ended {
         /// who
         identity: Identity,
         /// how, where the system tells
+        #[serde(with = "words::exit")]
         exit: Option<Exit>,
     },
     /// Nothing: the look failed.

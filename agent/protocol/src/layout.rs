@@ -47,6 +47,11 @@ impl StateDir {
         self.0.join("ledger.jsonl")
     }
 
+    /// What the agent was told and decided, where it is recorded; `.1`, `.2` … are older.
+    pub fn recording(&self) -> PathBuf {
+        self.0.join("recording.jsonl")
+    }
+
     /// The lock of a group: its executor holds it while it lives.
     pub fn group_lock(&self, group: &SubjectName) -> PathBuf {
         self.0.join("groups").join(format!("{group}.lock"))

@@ -101,9 +101,8 @@ impl fmt::Display for Span {
 
 impl Serialize for Span {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let millis = self.0.as_millis();
-        match u64::try_from(millis) {
-            Ok(millis) if millis % 1000 == 0 => serializer.serialize_u64(millis / 1000),
+        match self.0.subsec_nanos() {
+            0 => serializer.serialize_u64(self.0.as_secs()),
             _ => serializer.serialize_f64(self.0.as_secs_f64()),
         }
     }
@@ -215,6 +214,9 @@ mod tests {
         assert_eq!(serde_json::to_string(&Span(Duration::from_secs(3))).unwrap(), "3");
         assert_eq!(serde_json::to_string(&Span(Duration::from_millis(1500))).unwrap(), "1.5");
         assert!(serde_json::from_str::<Span>("-1").is_err());
+        let exact = Span(Duration::new(3, 400_001));
+        let text = serde_json::to_string(&exact).unwrap();
+        assert_eq!(serde_json::from_str::<Span>(&text).unwrap(), exact, "what is near a whole second is not one");
         for limit in [Limit::None, Limit::After(Duration::from_secs(90))] {
             let text = serde_json::to_string(&limit).unwrap();
             assert_eq!(serde_json::from_str::<Limit>(&text).unwrap(), limit);

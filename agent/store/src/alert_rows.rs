@@ -1,7 +1,9 @@
 //! What the store keeps of alerts and silences.
 
+use serde::{Deserialize, Serialize};
+
 /// An alert that is not over: people were told of it, or are kept from being told.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertRow {
     /// names the alert over its whole life; the row's key
     pub fingerprint: String,
@@ -38,7 +40,7 @@ pub struct AlertRow {
 }
 
 /// A silence that holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SilenceRow {
     /// its number; the row's key
     pub number: u32,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::StoreError;
 use crate::alert_rows::{AlertRow, SilenceRow};
+use crate::all_rows::Rows;
 use crate::registry::{MemoryRegistry, RegistryRows, refused_name};
 use crate::rows::{Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits};
 use crate::store::{PLUGIN_STATE_BYTES_MAX, Store};
@@ -20,6 +21,7 @@ pub struct MemoryStore {
     sinks: BTreeMap<String, Sink>,
     plugin_state: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     registry: MemoryRegistry,
+    is_away: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -33,6 +35,22 @@ impl MemoryStore {
     /// Makes an empty store with the given journal id; a caller that makes several takes a random one for each.
     pub fn new(journal_id: &str) -> Self {
         Self { journal_id: journal_id.to_owned(), ..Self::default() }
+    }
+
+    /// Makes a store that holds these rows, with an empty journal.
+    pub fn of(rows: Rows) -> Self {
+        Self {
+            subjects: rows.subjects.into_iter().map(|row| (row.name.clone(), row)).collect(),
+            alerts: rows.alerts.into_iter().map(|row| (row.fingerprint.clone(), row)).collect(),
+            silences: rows.silences.into_iter().map(|row| (row.number, row)).collect(),
+            registry: MemoryRegistry::of(rows.registry),
+            ..Self::default()
+        }
+    }
+
+    /// While it is away no batch is written, as when a disk is full.
+    pub fn set_away(&mut self, is_away: bool) {
+        self.is_away = is_away;
     }
 
     /// Number of the newest entry that is no longer, or never was, in the journal.
@@ -51,6 +69,10 @@ impl MemoryStore {
 impl Store for MemoryStore {
     fn commit(&mut self, batch: &Batch) -> Result<Committed, StoreError> {
         fits(batch)?;
+        if self.is_away {
+            let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            return Err(StoreError::Full { store: "memory".to_owned(), source: Box::new(full) });
+        }
         let mut refused = Vec::new();
         for row in &batch.subjects {
             match self.subjects.get(&row.name) {

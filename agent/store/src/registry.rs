@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// A group's row.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupRow {
     /// its name; the row's key
     pub name: String,
@@ -12,7 +14,7 @@ pub struct GroupRow {
 }
 
 /// A worker's row; one each, replaced in place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerRow {
     /// its name; the row's key
     pub name: String,
@@ -43,7 +45,7 @@ pub struct WorkerRow {
 }
 
 /// The part of a worker's row that every beat changes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeatRow {
     /// wall time of the latest beat, in milliseconds since 1970; `None` before the first
     pub at_ms: Option<u64>,
@@ -60,7 +62,7 @@ pub struct BeatRow {
 }
 
 /// A target's row.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetRow {
     /// its name; the row's key
     pub name: String,
@@ -128,7 +130,7 @@ pub const DEAD_SILENT: &str = "dead-silent";
 pub(crate) const DEAD: &str = "dead";
 
 /// All rows of the registry.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegistryRows {
     /// the highest epoch ever given
     pub epoch: u64,
@@ -202,6 +204,16 @@ impl MemoryRegistry {
         for target in self.targets.values_mut().filter(|target| target.holder.as_deref() == Some(holder)) {
             (target.holder, target.event) = (None, None);
             target.pickups += 1;
+        }
+    }
+
+    pub(crate) fn of(rows: RegistryRows) -> Self {
+        Self {
+            epoch: rows.epoch,
+            listened_ms: rows.listened_ms,
+            groups: rows.groups.into_iter().map(|row| (row.name.clone(), row)).collect(),
+            workers: rows.workers.into_iter().map(|row| (row.name.clone(), row)).collect(),
+            targets: rows.targets.into_iter().map(|row| (row.name.clone(), row)).collect(),
         }
     }
 

@@ -1,11 +1,13 @@
 //! What the store keeps and what it answers: plain texts and numbers.
 
+use serde::{Deserialize, Serialize};
+
 use crate::StoreError;
 use crate::alert_rows::{AlertRow, SilenceRow};
 use crate::registry::RegistryWrite;
 
 /// The current state of one subject; one row each, replaced in place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubjectRow {
     /// the subject's name; the row's key
     pub name: String,

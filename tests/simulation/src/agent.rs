@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use latido_driver::recording::DriverSettings;
 use latido_driver::{Driver, Fact, FoundState, Order, Output, Reading};
+use latido_policy::AlertSettings;
 
 use crate::faults::Lie;
 use crate::host::{Process, Role};
@@ -46,6 +48,17 @@ impl Agent {
     }
 }
 
+/// What is decided for every agent.
+fn settings() -> DriverSettings {
+    DriverSettings {
+        history_every: HISTORY_EVERY,
+        limits: jobs::limits(),
+        groups: BTreeMap::new(),
+        alerts: AlertSettings::default(),
+        confirms: Vec::new(),
+    }
+}
+
 /// What the clocks say when a step is done that waited for the store.
 fn reading_later(reading: Reading, waited: bool, length: Duration) -> Reading {
     if !waited {
@@ -71,10 +84,15 @@ impl World {
         }
         let process = self.host.start(Role::Agent);
         self.note(|_| format!("the agent starts as process {process}"));
-        let Ok(mut driver) = Driver::new(self.store.clone(), HISTORY_EVERY) else {
+        let settings = settings();
+        let Ok(mut driver) = Driver::with_settings(self.store.clone(), &settings) else {
             return self.fail("the store can be read", "a new agent cannot read it");
         };
-        driver.configure(&jobs::limits());
+        let recorder = self.lives.as_ref().map(crate::lives::Lives::begin);
+        let wall = self.host.reading().wall;
+        if recorder.is_some_and(|recorder| driver.record_to(recorder, settings, wall).is_err()) {
+            return self.fail("the store can be read", "a recording cannot begin");
+        }
         self.seen.iter_mut().for_each(crate::checks::Seen::unsee);
         self.disk.agent_lock = Some(process);
         let now = self.now();

@@ -14,6 +14,7 @@ mod host;
 mod jobs;
 mod journal;
 mod launch;
+mod lives;
 mod look;
 mod random;
 mod reference;
@@ -33,6 +34,7 @@ use std::time::Duration;
 pub use world::Failure;
 
 use faults::Planned;
+use lives::Lives;
 use random::Random;
 use world::World;
 
@@ -64,14 +66,24 @@ struct Attempted {
 /// Runs one seed.
 #[must_use]
 pub fn run(seed: u64) -> Run {
-    let Attempted { failure, steps, orders, subject_time, .. } = attempt_run(seed, plan(seed), false);
+    let Attempted { failure, steps, orders, subject_time, .. } = attempt_run(seed, plan(seed), false, None);
     Run { failure, steps, orders, subject_time }
 }
 
 /// Runs one seed and tells everything that happened, a line each.
 #[must_use]
 pub fn transcript(seed: u64) -> Vec<String> {
-    attempt_run(seed, plan(seed), true).transcript
+    attempt_run(seed, plan(seed), true, None).transcript
+}
+
+/// Runs one seed with its agents recorded, and replays each of their lives. Answers how many decisions were made again.
+///
+/// # Errors
+/// A replay decides otherwise: says which decision is the first.
+pub fn replay(seed: u64) -> Result<usize, String> {
+    let lives = Lives::default();
+    attempt_run(seed, plan(seed), false, Some(lives.clone()));
+    lives.replay()
 }
 
 /// For a seed that fails: its seed, what did not hold, and the shortest transcript that could be found. `None` for a seed
@@ -80,11 +92,11 @@ pub fn transcript(seed: u64) -> Vec<String> {
 pub fn explain(seed: u64) -> Option<String> {
     let failure = run(seed).failure?;
     let fails_alike = |plan: &[Planned]| {
-        let Attempted { failure: other, .. } = attempt_run(seed, plan.to_vec(), false);
+        let Attempted { failure: other, .. } = attempt_run(seed, plan.to_vec(), false, None);
         other.is_some_and(|other| other.check == failure.check)
     };
     let plan = shortest::shorten(plan(seed), fails_alike);
-    let Attempted { failure, transcript, .. } = attempt_run(seed, plan.clone(), true);
+    let Attempted { failure, transcript, .. } = attempt_run(seed, plan.clone(), true, None);
     let failure = failure.map(|failure| failure.to_string()).unwrap_or_default();
     let settings = jobs::specs(seed).iter().map(|spec| format!("{spec:?}\n")).collect::<String>();
     Some(format!("seed {seed}: {failure}\n{settings}{} fault(s) are left\n{}\n", plan.len(), transcript.join("\n")))
@@ -109,10 +121,11 @@ fn plan(seed: u64) -> Vec<Planned> {
     faults::plan(seed, jobs::specs(seed).len(), calm_at(seed))
 }
 
-fn attempt_run(seed: u64, plan: Vec<Planned>, tells: bool) -> Attempted {
+fn attempt_run(seed: u64, plan: Vec<Planned>, tells: bool, lives: Option<Lives>) -> Attempted {
     let (specs, calm_at) = (jobs::specs(seed), calm_at(seed));
     let count = u32::try_from(specs.len()).unwrap_or(u32::MAX);
     let mut world = World::new(seed, specs, plan, calm_at, tells);
+    world.lives = lives;
     let ran = catch_unwind(AssertUnwindSafe(|| {
         world.run(calm_at);
         world.become_calm();

@@ -97,6 +97,8 @@ pub(crate) struct World {
     pub(crate) seen: Vec<Seen>,
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) agents: Vec<Agent>,
+    /// where the agents are recorded, if they are
+    pub(crate) lives: Option<crate::lives::Lives>,
     pub(crate) weather: Weather,
     pub(crate) chance: Chance,
     pub(crate) armed: Option<Armed>,
@@ -133,6 +135,7 @@ impl World {
             specs,
             attempts: Vec::new(),
             agents: Vec::new(),
+            lives: None,
             chance: Chance {
                 delay: Random::new(seed, "delay"),
                 work: Random::new(seed, "work"),

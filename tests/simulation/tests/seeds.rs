@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use latido_simulation::{explain, run, transcript};
+use latido_simulation::{explain, replay, run, transcript};
 
 /// Seeds that run with every test.
 const SEEDS: u64 = 2000;
@@ -58,6 +58,18 @@ fn the_same_seed_gives_the_same_transcript_twice() {
         assert_eq!(first, transcript(seed), "seed {seed}");
     }
     assert_ne!(transcript(1), transcript(2));
+}
+
+/// Seeds whose agents are recorded: each is replayed from the texts of its lines.
+const RECORDED_SEEDS: u64 = 200;
+
+#[test]
+fn every_life_of_every_agent_decides_the_same_when_it_is_replayed() {
+    let mut count = 0;
+    for seed in 0..RECORDED_SEEDS {
+        count += replay(seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+    assert!(count > 50 * usize::try_from(RECORDED_SEEDS).unwrap(), "only {count} decisions were made");
 }
 
 /// A world in which nothing is ever ordered would hold as well.
