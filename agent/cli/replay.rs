@@ -79,7 +79,7 @@ impl Replayed {
                 self.then.extend(decided_then(step, self.signs.listened()));
                 step.passed.wall
             }
-            Line::AlertAsked { wall, .. } | Line::AbsentForgotten { wall } => *wall,
+            Line::AlertAsked { wall, .. } | Line::AbsentForgotten { wall, .. } => *wall,
         };
         self.at = Some((self.at.map_or(wall, |(from, _)| from), wall));
     }

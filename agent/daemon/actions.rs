@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, Order};
 use latido_policy::LaunchFailure;
+use latido_process::identity::{self, Look};
 use latido_process::lock::Lock;
 use latido_protocol::attempt::{Answer, Request, StopReason};
 use latido_protocol::{Span, SubjectName, disk, files};
@@ -144,7 +145,9 @@ impl Actions {
                 if matches!(disk::read::<files::End>(&directory.end()), Ok(Some(_))) {
                     return true;
                 }
-                let Ok(Some(start)) = disk::read::<files::Start>(&directory.start()) else { return true };
+                let Ok(Some(start)) = disk::read::<files::Start>(&directory.start()) else {
+                    return !directory.path().is_dir();
+                };
                 let request = Request::Stop {
                     grace: Some(Span(grace)),
                     force: false,
@@ -156,8 +159,8 @@ impl Actions {
                     // A refusal says that it has beaten since: its beat comes, and is judged.
                     Ok(Answer::Stopping | Answer::Error { .. }) => true,
                     Ok(_) | Err(client::AskError::Deadline { .. } | client::AskError::Closed { .. }) => false,
-                    // Nobody listens: the supervisor is ending or gone, and its process tells which.
-                    Err(_) => true,
+                    // Nobody can be asked. While the supervisor lives that may pass; its end is told by the watch on it.
+                    Err(_) => start.supervisor.is_none_or(|it| matches!(identity::look(&it), Look::Gone { .. })),
                 }
             })
             .await;

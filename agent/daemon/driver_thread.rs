@@ -20,8 +20,8 @@ use crate::clock;
 /// it is full the senders wait, and the supervisors keep the newest beat for them.
 const QUEUE_MAX: usize = 4096;
 
-/// Facts applied in one step at most, so that answers and orders are never far away.
-const STEP_MAX: usize = 1024;
+/// Inputs taken in before anything is judged: all that wait, so that nobody is judged whose beat has come already.
+const STEP_MAX: usize = QUEUE_MAX + 1;
 
 type Question = Box<dyn FnOnce(&mut Driver<SqliteStore>) + Send>;
 

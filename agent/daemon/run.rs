@@ -210,8 +210,12 @@ async fn recover(settings: &Settings, jobs: &Jobs) {
             tracing::error!("{remark}");
         }
     }
-    if jobs.look_at_all().await.is_ok() {
-        let _ended = jobs.driver().ask(|driver| driver.forget_absent(clock::wall())).await;
-        let _ended = jobs.look_again_at_all().await;
+    match jobs.look_at_all().await {
+        Ok(unread) => {
+            let _ended = jobs.driver().ask(move |driver| driver.forget_absent(&unread, clock::wall())).await;
+        }
+        // Who is not found is not gone.
+        Err(error) => tracing::error!(error = crate::actions::chain(&error), "cannot recover the jobs"),
     }
+    let _ended = jobs.look_again_at_all().await;
 }

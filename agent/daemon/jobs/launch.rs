@@ -205,12 +205,12 @@ fn prepare(
     folder: &JobDir,
     file: &JobFile,
     order: &LaunchOrder,
-    at: WallTime,
+    launched_at: WallTime,
 ) -> Result<Ordered, LaunchError> {
     let wanted_error = |source| LaunchError::Wanted { job: job.clone(), source };
     let short = wanted::take_short(folder).map_err(wanted_error)?;
-    let wanted = short.read(at).map_err(wanted_error)?;
-    let paused = wanted.want == Want::Pause && wanted.until.is_none_or(|until| until > at);
+    let wanted = short.read(launched_at).map_err(wanted_error)?;
+    let paused = wanted.want == Want::Pause && wanted.until.is_none_or(|until| until > launched_at);
     if !order.by_hand && (wanted.want == Want::Stop || paused) {
         return Err(LaunchError::NotWanted { job: job.clone(), want: wanted.want });
     }
@@ -225,18 +225,20 @@ fn prepare(
         return Err(LaunchError::Superseded { job: job.clone(), epoch: given.epoch, highest: wanted.epoch });
     }
     let by = if order.by_hand { order.by.clone() } else { wanted.by.clone() };
+    // A wish is as old as it was: an agent takes one with another moment for another wish.
+    let at = if order.by_hand { launched_at } else { wanted.at };
     let run = Wanted { want: Want::Run, epoch: given.epoch, at, until: None, by, ..wanted };
     // By hand it may say something else than before, and that is kept. Else it is the epoch alone that is new, and the
     // attempt's own record is durable before anything runs.
     if order.by_hand {
         short.write(&run).map_err(wanted_error)?;
-        return record_start(job, folder, file, order, given, at).map(|()| given);
+        return record_start(job, folder, file, order, given, launched_at).map(|()| given);
     }
     // A resume stays wanted until the attempt that it asks for has its folder.
     let is_asked_for = wanted.want == Want::Resume;
     let want = if is_asked_for { Want::Resume } else { Want::Run };
     short.write_whole(&Wanted { want, ..run.clone() }).map_err(wanted_error)?;
-    record_start(job, folder, file, order, given, at)?;
+    record_start(job, folder, file, order, given, launched_at)?;
     if is_asked_for {
         short.write_whole(&run).map_err(wanted_error)?;
     }

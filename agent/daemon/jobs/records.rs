@@ -112,9 +112,13 @@ pub fn attempt_numbers(folder: &JobDir) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// True when there is a folder of this name that is not a link.
+/// True when there is a folder of this name that is not a link. One that cannot be looked at is there: only what is known
+/// to be gone counts as removed.
 pub fn exists(folder: &JobDir) -> bool {
-    fs::symlink_metadata(folder.path()).is_ok_and(|metadata| metadata.is_dir())
+    match fs::symlink_metadata(folder.path()) {
+        Ok(metadata) => metadata.is_dir(),
+        Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+    }
 }
 
 /// Reads a job's own files.

@@ -119,13 +119,14 @@ impl Short {
             .map_err(|source| WantError::Write { folder: self.folder.path().to_owned(), source })
     }
 
-    /// Changes what is wanted and keeps the epoch; returns what was wanted before.
+    /// Changes what is wanted and keeps the epoch; returns what was wanted before. A resume that is asked for again is
+    /// another wish: the one before may have been refused.
     ///
     /// # Errors
     /// As [`Short::read`] and [`Short::write`].
     pub fn change(&self, want: Want, by: &str, at: WallTime) -> Result<Wanted, WantError> {
         let before = self.read(at)?;
-        if before.want != want || before.by == REBUILT_BY {
+        if before.want != want || want == Want::Resume || before.by == REBUILT_BY {
             self.write(&Wanted { want, at, until: None, by: by.to_owned(), ..before.clone() })?;
         }
         Ok(before)

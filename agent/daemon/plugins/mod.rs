@@ -269,7 +269,7 @@ impl Ground {
     async fn works(&self, name: &str) {
         let mut was_working = false;
         self.statuses.update(name, |status| {
-            was_working = status.state == "active" || status.state == "loading";
+            was_working = status.state == "active";
             "active".clone_into(&mut status.state);
             status.detail = None;
         });

@@ -87,6 +87,7 @@ impl Settings {
             limits: self.agent_limits(),
             groups: self.groups.clone(),
             alerts: self.alerts.all,
+            rules: self.rules.iter().map(|rule| rule.name.clone()).collect(),
             confirms: self.alerts.rules.iter().map(|(rule, confirm)| (rule.clone(), *confirm)).collect(),
         }
     }

@@ -32,6 +32,9 @@ pub(crate) enum LookError {
     /// The agent is ending.
     #[error("look at the job: the agent is ending")]
     Ending,
+    /// The jobs' folder cannot be read.
+    #[error("list the jobs")]
+    Unlisted(#[source] std::io::Error),
     /// Its files cannot be read.
     #[error("look at the job {job}: {detail}")]
     Unreadable {
@@ -112,32 +115,33 @@ impl Jobs {
         Ok(self.inner.driver.ask(|_| ()).await?)
     }
 
-    /// Looks at every folder; what cannot be read is said in the log and left alone.
-    pub(crate) async fn look_at_all(&self) -> Result<(), Ended> {
+    /// Looks at every folder, and answers which of them could not be read: they are said in the log and left alone.
+    pub(crate) async fn look_at_all(&self) -> Result<BTreeSet<SubjectName>, LookError> {
         let state = self.inner.state.clone();
-        let names =
-            tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await.map_err(|_| Ended)?;
-        let names = names.unwrap_or_else(|error| {
-            tracing::error!(%error, "cannot read the jobs' folder");
-            Vec::new()
-        });
-        for job in names {
-            self.look_and_log(job).await;
+        let listed = tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await;
+        let listed = listed.map_err(|_| LookError::Ending)?.map_err(LookError::Unlisted)?;
+        let mut unread = BTreeSet::new();
+        for job in listed {
+            if !self.look_and_log(job.clone()).await {
+                unread.insert(job);
+            }
         }
-        Ok(())
+        Ok(unread)
     }
 
-    /// Looks at one job's folder; where that is not possible, the log says so.
-    pub(crate) async fn look_and_log(&self, job: SubjectName) {
-        if let Err(error) = self.look_at(job.clone()).await {
+    /// Looks at one job's folder, and answers whether that was possible; the log says where it was not.
+    pub(crate) async fn look_and_log(&self, job: SubjectName) -> bool {
+        let looked = self.look_at(job.clone()).await;
+        if let Err(error) = &looked {
             tracing::error!(%job, %error, "cannot judge a job");
         }
+        looked.is_ok()
     }
 
     /// Looks at every folder each time it is asked to.
     pub(crate) async fn look_when_asked(self, mut asked: UnboundedReceiver<()>) {
         while asked.recv().await.is_some() {
-            if self.look_at_all().await.is_err() {
+            if matches!(self.look_at_all().await, Err(LookError::Ending)) {
                 return;
             }
         }

@@ -144,9 +144,8 @@ impl<S: Store> Driver<S> {
         let alert = AlertKey { rule: RuleName::Agent, about: About::Agent, condition: condition(TEST) };
         let texts = self.alerts.texts.entry(alert).or_insert_with(|| Texts::new(AGENT, TEST, AGENT));
         texts.summary = format!("a test that {by} asked for; nothing is wrong");
-        self.tell(AlertEvent::Found { alert, severity: latido_policy::Severity::Info, host: None });
-        for _ in 0..2 {
-            self.tell(AlertEvent::Swept { rule: alert.rule, about: alert.about });
+        for severity in [Some(latido_policy::Severity::Info), None] {
+            self.tell(AlertEvent::Noted { condition: alert.condition, about: alert.about, severity });
         }
     }
 

@@ -1,6 +1,6 @@
 //! The texts of alerts on one side, the policy's keys on the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use latido_policy::{About, AlertKey, AlertRecord, Condition, RuleName, SilenceId};
 use latido_protocol::WallTime;
@@ -82,6 +82,8 @@ pub(crate) struct AlertBook {
     pub(crate) texts: BTreeMap<AlertKey, Texts>,
     /// rules by the policy's name for them; as many as the config has
     pub(crate) rules: BTreeMap<RuleName, String>,
+    /// rules that the config has
+    pub(crate) asked: BTreeSet<RuleName>,
     pub(crate) silences: BTreeMap<SilenceId, SilenceRow>,
     /// what the store remembers from before the agent's start, until the first step
     pub(crate) remembered: Option<(Vec<AlertRow>, Vec<SilenceRow>)>,

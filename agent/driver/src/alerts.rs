@@ -21,8 +21,10 @@ use crate::{Driver, record};
 const WHO_MAX: usize = 10;
 
 impl<S: Store> Driver<S> {
-    /// Takes over what the config says of alerts, and of single rules. Told again without a change it changes nothing.
-    pub fn set_alerts(&mut self, settings: AlertSettings, confirms: &[(String, Confirm)]) {
+    /// Takes over what the config says of alerts, of rules and of single ones. Told again without a change it changes
+    /// nothing.
+    pub fn set_alerts(&mut self, settings: AlertSettings, rules: &[String], confirms: &[(String, Confirm)]) {
+        self.alerts.asked = rules.iter().map(|rule| rule_name(rule)).collect();
         self.tell(AlertEvent::SettingsChanged { settings });
         for (rule, confirm) in confirms {
             self.tell(AlertEvent::ConfirmChanged { rule: rule_name(rule), confirm: *confirm });
@@ -75,11 +77,8 @@ impl<S: Store> Driver<S> {
         if std::mem::replace(&mut self.alerts.store_is_away, is_away) == is_away {
             return;
         }
-        let alert = AlertKey { rule: RuleName::Agent, about: About::Agent, condition: Condition::StoreAway };
-        if is_away {
-            self.tell(AlertEvent::Found { alert, severity: latido_policy::Severity::Critical, host: None });
-        }
-        self.tell(AlertEvent::Swept { rule: alert.rule, about: alert.about });
+        let severity = is_away.then_some(latido_policy::Severity::Critical);
+        self.tell(AlertEvent::Noted { condition: Condition::StoreAway, about: About::Agent, severity });
     }
 
     /// Tells the policy what the store remembers from before the agent's start.
@@ -87,6 +86,12 @@ impl<S: Store> Driver<S> {
         let Some((alerts, silences)) = self.alerts.remembered.take() else { return };
         for row in alerts {
             self.restore_alert(row, wall);
+        }
+        // A rule that the config has no longer is asked about nobody.
+        let is_gone =
+            |key: &&AlertKey| matches!(key.rule, RuleName::Other(_)) && !self.alerts.asked.contains(&key.rule);
+        for key in self.alerts.texts.keys().filter(is_gone).copied().collect::<Vec<_>>() {
+            self.tell(AlertEvent::Swept { rule: key.rule, about: key.about });
         }
         for row in silences {
             self.tell_silence(row, wall);

@@ -254,6 +254,10 @@ impl<S: Store> Driver<S> {
             process: start.process.as_ref().map(translate::process),
         };
         self.keep_start(id, start, wall);
+        // What the strategy proposed was for this attempt.
+        if let Some(latest) = self.book.latest_mut(id) {
+            latest.command = None;
+        }
         self.policy.handle_event(event, now);
     }
 

@@ -1,6 +1,6 @@
 //! Who is who: names on one side, the policy's dense ids on the other, and the latest whole record of each subject.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use latido_policy::{Moment, SubjectId};
 use latido_protocol::SubjectName;
@@ -137,9 +137,12 @@ impl Book {
         id
     }
 
-    /// Ids of names that nobody was found for.
-    pub(crate) fn take_reserved(&mut self) -> impl Iterator<Item = SubjectId> + use<> {
-        std::mem::take(&mut self.reserved).into_values()
+    /// Ids of names that nobody was found for, but for those who may be found later.
+    pub(crate) fn take_reserved(&mut self, but: &BTreeSet<SubjectName>) -> Vec<SubjectId> {
+        let (kept, taken) = std::mem::take(&mut self.reserved).into_iter().partition(|(name, _)| but.contains(name));
+        self.reserved = kept;
+        let taken: BTreeMap<SubjectName, SubjectId> = taken;
+        taken.into_values().collect()
     }
 
     fn free_id(&mut self) -> SubjectId {

@@ -75,7 +75,8 @@ impl<S: Store> Driver<S> {
                 });
             }
             Action::Launch { subject, attempt, because } => {
-                let command = self.book.latest_mut(subject).and_then(|latest| latest.command.take());
+                // A launch that is refused is ordered again, and then it is the same one.
+                let command = self.book.latest(subject).and_then(|latest| latest.command.clone());
                 self.order(subject, attempt, |attempt| Order::Launch {
                     attempt,
                     by_hand: because == Reason::ResumedByHand,

@@ -32,7 +32,7 @@ mod watch_fact;
 mod watched;
 mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use latido_policy::{Event, GroupSettings, Moment, Policy};
@@ -105,7 +105,7 @@ pub struct Driver<S> {
     orders: Vec<Order>,
     changed: BTreeSet<SubjectName>,
     last_sequence: u64,
-    stored: std::collections::BTreeMap<SubjectName, StoredRow>,
+    stored: BTreeMap<SubjectName, StoredRow>,
     registrar: Registrar,
     carried: Carried,
     replies: Vec<(u64, Reply)>,
@@ -228,7 +228,7 @@ impl<S: Store> Driver<S> {
     }
 
     /// Takes in what was decided for groups of workers. Called once, before the first step.
-    pub fn set_groups(&mut self, groups: std::collections::BTreeMap<SubjectName, GroupSettings>) {
+    pub fn set_groups(&mut self, groups: BTreeMap<SubjectName, GroupSettings>) {
         for event in self.registrar.set_groups(groups) {
             self.policy.handle_event(Event::Registry(event), self.listening.now());
         }
@@ -257,16 +257,20 @@ impl<S: Store> Driver<S> {
         self.store
     }
 
-    /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery.
-    pub fn forget_absent(&mut self, wall: latido_protocol::WallTime) {
-        self.record_forgetting(wall);
-        for (name, stored) in std::mem::take(&mut self.stored) {
+    /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery, with the names
+    /// whose folders could not be read: they are there, and are found when they can be.
+    pub fn forget_absent(&mut self, unread: &BTreeSet<SubjectName>, wall: latido_protocol::WallTime) {
+        self.record_forgetting(unread, wall);
+        let (kept, gone) = std::mem::take(&mut self.stored).into_iter().partition(|(name, _)| unread.contains(name));
+        self.stored = kept;
+        let gone: BTreeMap<SubjectName, StoredRow> = gone;
+        for (name, stored) in gone {
             if self.book.id(&name).is_none() {
                 self.pending.removed.push(record::text(&name));
                 self.pending.entries.push(record::entry(wall, &record::removed(&stored.kind, &name)));
             }
         }
-        for id in self.book.take_reserved() {
+        for id in self.book.take_reserved(unread) {
             self.forget_alerts(id);
         }
     }

@@ -12,6 +12,8 @@
 
 mod settings;
 
+use std::collections::BTreeSet;
+
 use latido_protocol::alerts::AlertRequest;
 use latido_protocol::files::Start;
 use latido_protocol::journal::Body;
@@ -58,6 +60,9 @@ pub enum Line {
     },
     /// Subjects that nobody stands for were forgotten, between two steps.
     AbsentForgotten {
+        /// those that could not be read, and were kept
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        unread: BTreeSet<SubjectName>,
         /// the calendar then
         wall: WallTime,
     },
@@ -121,7 +126,7 @@ impl<S: Store> Driver<S> {
         let mut driver = Self::new(store, settings.history_every)?;
         driver.set_groups(settings.groups.clone());
         driver.configure(&settings.limits);
-        driver.set_alerts(settings.alerts, &settings.confirms);
+        driver.set_alerts(settings.alerts, &settings.rules, &settings.confirms);
         Ok(driver)
     }
 
@@ -172,9 +177,9 @@ impl<S: Store> Driver<S> {
         }
     }
 
-    pub(crate) fn record_forgetting(&mut self, wall: WallTime) {
+    pub(crate) fn record_forgetting(&mut self, unread: &BTreeSet<SubjectName>, wall: WallTime) {
         if let Some(recording) = &mut self.recording {
-            recording.recorder.note(&Line::AbsentForgotten { wall });
+            recording.recorder.note(&Line::AbsentForgotten { unread: unread.clone(), wall });
         }
     }
 }

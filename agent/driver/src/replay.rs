@@ -106,7 +106,7 @@ impl<C: Conditions> Replay<C> {
                 // What was refused then is refused again; either way it is answered to nobody.
                 let _answered = driver.handle_alert_request(request.clone(), *wall);
             }
-            Line::AbsentForgotten { wall } => self.driver()?.forget_absent(*wall),
+            Line::AbsentForgotten { unread, wall } => self.driver()?.forget_absent(unread, *wall),
         }
         Ok(())
     }

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use latido_driver::{AlertRefused, Driver, Fact, Finding, Reading};
+use latido_driver::{AlertRefused, Driver, Fact, Finding, ProcessDefinition, Reading, WatchFact};
+use latido_policy::AlertSettings;
 use latido_protocol::alerts::{AlertRequest, AlertsDocument, SilenceScope, Standing};
 use latido_protocol::journal::Severity;
 use latido_protocol::{Span, WallTime};
@@ -12,6 +13,12 @@ use latido_store::{MemoryStore, Store};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const FAULT: &str = "agent/plugin-fault/history";
+
+fn backup() -> Fact {
+    let (name, definition) = ("backup".parse().unwrap(), "pid 1".to_owned());
+    let process = ProcessDefinition { name, definition, start_within: HOUR };
+    Fact::Watched(Box::new(WatchFact::ProcessDefined(process)))
+}
 
 /// The driver with clocks that the test moves.
 struct World {
@@ -100,6 +107,47 @@ fn an_alert_goes_on_over_restarts_and_is_told_once() {
     world.pass(Duration::from_secs(30));
     assert_eq!(world.told(), ["began", "ended"]);
     assert_eq!(world.driver.store().alerts().unwrap(), []);
+}
+
+#[test]
+fn a_restored_alert_of_the_agents_own_ends_when_its_cause_is_gone() {
+    let mut world = World::new(MemoryStore::default());
+    world.look(true);
+    world.pass(Duration::from_secs(2));
+    world = world.restart();
+    world.pass(Duration::from_secs(59));
+    assert_eq!(world.told(), ["began"], "it may still be found");
+    world.pass(Duration::from_secs(60));
+    assert_eq!(world.told(), ["began", "ended"]);
+    assert_eq!(world.driver.store().alerts().unwrap(), []);
+}
+
+#[test]
+fn an_alert_of_a_rule_that_the_config_has_no_longer_ends_at_the_next_start() {
+    let rule = || vec!["disk".to_owned()];
+    let mut world = World::new(MemoryStore::default());
+    world.driver.set_alerts(AlertSettings::default(), &rule(), &[]);
+    world.step(vec![backup()]);
+    let finding = Finding {
+        key: "full".into(),
+        subject: "backup".into(),
+        severity: Severity::Warning,
+        summary: "the disk is full".into(),
+    };
+    let subjects = vec!["backup".parse().unwrap()];
+    for _ in 0..3 {
+        let (subjects, findings) = (subjects.clone(), vec![finding.clone()]);
+        world.step(vec![Fact::RuleAnswered { rule: "disk".into(), subjects, findings }]);
+        world.pass(HOUR / 4);
+    }
+    assert_eq!(world.told(), ["began"]);
+    for (rules, told) in [(rule(), vec!["began"]), (vec![], vec!["began", "ended"])] {
+        world = world.restart();
+        world.driver.set_alerts(AlertSettings::default(), &rules, &[]);
+        world.step(vec![backup()]);
+        world.pass(HOUR / 4);
+        assert_eq!(world.told(), told);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use latido_driver::{
@@ -114,7 +115,7 @@ impl World {
         world.boottime += away;
         world.wall = WallTime::from_millis(world.wall.as_millis() + u64::try_from(away.as_millis()).unwrap());
         world.step(config);
-        world.driver.forget_absent(world.wall);
+        world.driver.forget_absent(&BTreeSet::new(), world.wall);
         world
     }
 

@@ -4,7 +4,8 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::{
-    About, AlertKey, AlertRecord, AlertSettings, Confirm, Fingerprint, RuleName, Severity, Silence, SilenceId,
+    About, AlertKey, AlertRecord, AlertSettings, Condition, Confirm, Fingerprint, RuleName, Severity, Silence,
+    SilenceId,
 };
 
 /// Something that has happened to alerts.
@@ -52,6 +53,15 @@ pub enum AlertEvent {
         rule: RuleName,
         /// whom it was asked about
         about: About,
+    },
+    /// The agent looked for something of its own. That ends nothing else of its own, for which it did not look.
+    Noted {
+        /// for what
+        condition: Condition,
+        /// what it is about
+        about: About,
+        /// how bad it is; `None` where it does not hold
+        severity: Option<Severity>,
     },
     /// A rule works: it was asked and answered.
     RuleAnswered {

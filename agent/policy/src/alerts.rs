@@ -2,6 +2,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::alert::Alert;
 use crate::alert_input::{Effect, Input, Terms};
@@ -16,6 +17,10 @@ use crate::{
 /// Alerts that are remembered at the same time. One more finding about a subject is counted and dropped, and the next
 /// call finds it again when there is room; what is about the agent, and what stands for many, always has room.
 const ALERTS_MAX: usize = 20_000;
+
+/// What the agent had found of itself before its end is over unless it finds it again within this time of its start: plugins
+/// are loaded by then, and no rule looks for it.
+const FOUND_AGAIN_WITHIN: Duration = Duration::from_secs(60);
 
 /// All alerts, with what keeps them quiet.
 #[derive(Debug, Default)]
@@ -34,6 +39,8 @@ pub(crate) struct Alerts {
     pub(crate) silences: Silences,
     /// groups that were restored: what they had may have ended before
     restored: BTreeSet<Class>,
+    /// alerts of the agent's own that were restored and not found again yet
+    unproven: BTreeMap<AlertKey, Moment>,
     liveness: LivenessRule,
     /// Bounded by its caller, who takes everything out after each call.
     pub(crate) actions: VecDeque<AlertAction>,
@@ -64,6 +71,7 @@ impl Alerts {
             }
             AlertEvent::Found { alert, severity, host } => self.find(alert, severity, host, now),
             AlertEvent::Swept { rule, about } => self.sweep(rule, about, None, now),
+            AlertEvent::Noted { condition, about, severity } => self.note(condition, about, severity, now),
             AlertEvent::RuleAnswered { rule } => {
                 if rule == RuleName::Liveness {
                     self.liveness.answered(now);
@@ -95,6 +103,12 @@ impl Alerts {
         for class in core::mem::take(&mut self.restored) {
             self.end_memberless(class, now);
         }
+        let over: Vec<AlertKey> =
+            self.unproven.iter().filter(|(_, until)| **until <= now).map(|(&key, _)| key).collect();
+        for key in over {
+            self.unproven.remove(&key);
+            self.end_call(key, now);
+        }
         while let Some(&(moment, key)) = self.due.first().filter(|(moment, _)| *moment <= now) {
             self.due.remove(&(moment, key));
             if let Some(entry) = self.all.get_mut(&key) {
@@ -116,7 +130,8 @@ impl Alerts {
     pub(crate) fn poll_timeout(&self) -> Option<Moment> {
         let alert = self.due.first().map(|(moment, _)| *moment);
         let liveness = self.liveness.deadline(self.settings.liveness_after);
-        [alert, self.silences.first_end(), liveness].into_iter().flatten().min()
+        let unproven = self.unproven.values().copied().min();
+        [alert, self.silences.first_end(), liveness, unproven].into_iter().flatten().min()
     }
 
     /// Takes out the next action.
@@ -204,11 +219,15 @@ impl Alerts {
             group.had = record.subjects;
             group.tell(told_at);
         }
+        if key.rule == RuleName::Agent {
+            self.unproven.insert(key, now.after(FOUND_AGAIN_WITHIN));
+        }
         self.all.insert(key, Entry { alert, is_found: false, recorded: Some(record), deadline: None });
         self.keep(key, now);
     }
 
     pub(crate) fn find(&mut self, key: AlertKey, severity: Severity, host: Option<Fingerprint>, now: Moment) {
+        self.unproven.remove(&key);
         if !self.all.contains_key(&key) {
             if self.all.len() >= ALERTS_MAX && matches!(key.about, About::Subject(_)) {
                 self.refused_count += 1;
@@ -348,6 +367,7 @@ impl Alerts {
     /// Forgets an alert in every respect.
     fn forget(&mut self, key: AlertKey, now: Moment) {
         let Some(entry) = self.all.remove(&key) else { return };
+        self.unproven.remove(&key);
         if let Some(moment) = entry.deadline {
             self.due.remove(&(moment, key));
         }

@@ -97,7 +97,7 @@ impl World {
         self.step_agent(owner);
         let wall = self.host.wall();
         if let Some(agent) = self.agent_mut(owner) {
-            agent.driver.forget_absent(wall);
+            agent.driver.forget_absent(&std::collections::BTreeSet::new(), wall);
         }
         self.see_all();
         self.later(owner, LOOK_EVERY, Task::LookAround);

@@ -22,6 +22,8 @@ pub struct DriverSettings {
     pub groups: BTreeMap<SubjectName, GroupSettings>,
     /// how alerts are told
     pub alerts: AlertSettings,
+    /// the rules that the config has, by name
+    pub rules: Vec<String>,
     /// what findings of single rules need, by the rule's name
     pub confirms: Vec<(String, Confirm)>,
 }
@@ -32,6 +34,7 @@ struct Text {
     limits: AgentLimits,
     groups: BTreeMap<SubjectName, GroupText>,
     alerts: AlertsText,
+    rules: Vec<String>,
     confirms: BTreeMap<String, ConfirmText>,
 }
 
@@ -70,6 +73,7 @@ impl From<DriverSettings> for Text {
             limits: settings.limits,
             groups: settings.groups.into_iter().map(|(name, group)| (name, group.into())).collect(),
             alerts: settings.alerts.into(),
+            rules: settings.rules,
             confirms: settings.confirms.into_iter().map(|(rule, confirm)| (rule, confirm.into())).collect(),
         }
     }
@@ -85,6 +89,7 @@ impl TryFrom<Text> for DriverSettings {
             limits: text.limits,
             groups: text.groups.into_iter().map(group).collect::<Result<_, String>>()?,
             alerts: text.alerts.into(),
+            rules: text.rules,
             confirms: text.confirms.into_iter().map(|(rule, confirm)| (rule, confirm.into())).collect(),
         })
     }

@@ -1,5 +1,6 @@
 //! A job is killed, orphaned, stopped, removed, and found again.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use latido_driver::{Fact, FoundAttempt, FoundState, Order};
@@ -164,7 +165,7 @@ fn what_has_ended_never_changes_and_a_restart_records_nothing_twice() {
         let Fact::AttemptEnded { end, .. } = world.ended(1, 1, Outcome::exited(0)) else { unreachable!() };
         let found = world.found(FoundState::Ended(end), 1);
         world.step(vec![found]);
-        world.driver.forget_absent(WallTime::from_millis(0));
+        world.driver.forget_absent(&BTreeSet::new(), WallTime::from_millis(0));
         let late = world.status(9, Duration::ZERO);
         assert_eq!(world.step(vec![late]).orders, []);
         assert_eq!(world.verdict(), Verdict::Ended);

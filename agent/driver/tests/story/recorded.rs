@@ -86,6 +86,7 @@ pub(crate) fn agent_settings() -> DriverSettings {
         },
         groups: BTreeMap::new(),
         alerts: AlertSettings::default(),
+        rules: Vec::new(),
         confirms: Vec::new(),
     }
 }

@@ -180,3 +180,21 @@ fn a_silenced_member_is_no_part_of_a_group() {
     assert_eq!(told(&alerts.pass(2)), ["many stale warning: 5 subjects have it at once"]);
     assert_eq!(told(&alerts.pass(400)), ["many stale warning: 6 subjects have had it so far"], "until it may join");
 }
+
+#[test]
+fn a_look_of_the_agents_own_ends_nothing_that_it_did_not_look_for() {
+    let mut alerts = Alerts::new();
+    let about = About::Agent;
+    let mut note = |condition, severity| {
+        alerts.policy.handle_event(Event::Alert(AlertEvent::Noted { condition, about, severity }), alerts.now);
+        let firing = alerts.policy.alerts().filter(|view| view.alert.about == about).map(|view| view.alert.condition);
+        firing.collect::<Vec<_>>()
+    };
+    assert_eq!(note(Condition::Blackout, Some(Severity::Critical)), [Condition::Blackout]);
+    note(Condition::StoreAway, Some(Severity::Critical));
+    note(Condition::StoreAway, None);
+    alerts.pass(3600);
+    let view = |alert| alerts.policy.alerts().find(|view| view.alert == alert).and_then(|view| view.record);
+    let blackout = AlertKey { rule: RuleName::Agent, about, condition: Condition::Blackout };
+    assert_eq!(view(blackout).map(|record| record.standing), Some(Standing::Firing));
+}
