@@ -9,12 +9,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use latido_process::lock::{Lock, LockError};
+use latido_protocol::control::Request;
 use latido_protocol::layout::StateDir;
+
+use crate::jobs::client::{self, AskError};
 
 /// Bytes of a Unix socket's path, the final NUL not counted.
 const SOCKET_PATH_MAX: usize = 107;
+
+/// An agent that runs answers within this; one that is stopped by a signal does not, and is there all the same.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Why the place could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +101,11 @@ impl Place {
             }
             Err(source) => return Err(PlaceError::Lock { path, source }),
         };
+        // Somebody may have removed the lock's file under an agent that runs: its socket still tells of it.
+        if !matches!(client::ask_agent(state, Request::Hello, ANSWERS_WITHIN), Err(AskError::NobodyThere { .. })) {
+            let holder = "an agent whose agent.lock was removed".to_owned();
+            return Err(PlaceError::Taken { path: state.path().to_owned(), holder });
+        }
         // For the message of a second agent; the lock itself proves, not this number.
         let _for_people = fs::File::create(&path).and_then(|mut file| writeln!(file, "{}", std::process::id()));
         let socket = state.agent_socket();

@@ -126,8 +126,21 @@ pub fn stop(state: &StateDir, job: &SubjectName, order: &StopOrder, at: WallTime
     if !super::records::exists(&folder) {
         return Err(StopError::NoJob { job: job.clone() });
     }
-    wanted::change(&folder, Want::Stop, &order.by, at)
-        .map_err(|source| StopError::Wanted { job: job.clone(), source })?;
+    let want = || wanted::change(&folder, Want::Stop, &order.by, at).map(|_before| ());
+    let refused = |source| StopError::Wanted { job: job.clone(), source };
+    match want() {
+        // On a full disk it is ended all the same: its ending says that it was ordered, and that is not resumed.
+        Err(WantError::Write { .. }) => {
+            let stopped = end(state, job, order)?;
+            want().map_err(refused)?;
+            Ok(stopped)
+        }
+        recorded => recorded.map_err(refused).and_then(|()| end(state, job, order)),
+    }
+}
+
+/// Ends what lives of a job, and waits until it has.
+fn end(state: &StateDir, job: &SubjectName, order: &StopOrder) -> Result<Stopped, StopError> {
     let launching = Deadline::after(LAUNCH_WITHIN);
     let mut lived = false;
     loop {
@@ -196,7 +209,11 @@ fn end_running(
     order: &StopOrder,
     grace: Duration,
 ) -> Result<(), StopError> {
-    let Some(supervisor) = inspect::supervisor(&facts.folder, &latest.records) else { return Ok(()) };
+    let Some(supervisor) = inspect::supervisor(&facts.folder, &latest.records) else {
+        let holders = recover::holders_text(&inspect::lock_holders(&facts.folder));
+        let why = format!("its start.json cannot be read, so that nobody can be asked; its lock is held{holders}");
+        return Err(StopError::Unknown { job: job.clone(), why });
+    };
     // The ending is seen through a descriptor that cannot mean another process.
     let Some(pidfd) = Pidfd::open(&supervisor)
         .map_err(|error| StopError::Unknown { job: job.clone(), why: super::records::words(&error) })?

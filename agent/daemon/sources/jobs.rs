@@ -1,6 +1,7 @@
 //! The jobs' folders: looked at when somebody says that they changed, and now and then without being told.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ use crate::jobs::ledger::LedgerKey;
 
 /// Every change is told by the one who made it; this finds those whose maker died before telling.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// Jobs share their turns to be looked at by chance; so many looks go on at once.
+const TURNS: usize = 32;
 
 /// Between two looks at a launch that somebody else has begun.
 const LAUNCH_LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -62,12 +66,14 @@ struct Inner {
     driver: DriverHandle,
     watched: Mutex<BTreeMap<SubjectName, (u64, AbortHandle)>>,
     second_looks: SecondLooks,
+    /// one look at a job at a time: what was read first is told first, or an old wish would undo a later one
+    turns: [tokio::sync::Mutex<()>; TURNS],
 }
 
 impl Jobs {
     pub(crate) fn new(state: StateDir, driver: DriverHandle) -> Self {
         Self {
-            inner: Arc::new(Inner { state, driver, watched: Mutex::default(), second_looks: SecondLooks::default() }),
+            inner: Arc::new(Inner { state, driver, watched: Mutex::default(), second_looks: SecondLooks::default(), turns: Default::default() }),
         }
     }
 
@@ -83,6 +89,10 @@ impl Jobs {
     pub(crate) async fn look_at(&self, job: SubjectName) -> Result<(), LookError> {
         let state = self.inner.state.clone();
         let name = job.clone();
+        let mut hasher = DefaultHasher::new();
+        job.hash(&mut hasher);
+        let turn = usize::try_from(hasher.finish() % TURNS as u64).unwrap_or_default();
+        let _turn = self.inner.turns[turn].lock().await;
         let look = move || (Stamp::of(&state.job(&name)), found::look(&state, &name));
         let (stamp, found) = match tokio::task::spawn_blocking(look).await {
             Ok((stamp, Ok(found))) => (stamp, found),
