@@ -24,6 +24,21 @@ fn c190_a_second_agent_refuses_and_leaves_no_trace() {
     assert!(!socket.exists());
 }
 
+/// Its socket still tells of it, whether it answers or is stopped.
+#[test]
+fn an_agent_whose_lock_was_removed_is_still_the_only_one() {
+    let world = World::new();
+    let first = Agent::start(&world, BARE);
+    for signal in ["CONT", "STOP"] {
+        first.signal(signal);
+        let _gone = fs::remove_file(world.state().agent_lock());
+        let second = world.latido(&["agent"]).ends_with(4);
+        assert!(second.stderr.contains("agent.lock was removed"), "{second:?}");
+    }
+    first.signal("CONT");
+    assert!(first.status().is_some());
+}
+
 /// Field case C192: twenty agents at the same instant.
 #[test]
 fn c192_of_twenty_agents_one_stays() {

@@ -1,6 +1,7 @@
 //! Disks that are full, read-only or gone.
 
 use std::fs;
+use std::path::Path;
 
 use latido_protocol::Class;
 use latido_protocol::status::Verdict;
@@ -55,6 +56,23 @@ fn an_ending_on_a_full_disk_is_recorded_when_there_is_room() {
     let end = world.end("a", 1);
     assert_eq!((end.outcome.class, end.outcome.code), (Class::Failed, Some(3)));
     wait_until("the ledger", || world.latido(&["ledger"]).stdout.lines().count() == 2);
+}
+
+/// Nothing can be recorded, and what fills the disk may be the job itself.
+#[test]
+fn a_stop_ends_its_job_although_the_disk_is_full() {
+    let outside = World::new();
+    let Some(mount) = Mount::small(&outside, "4m") else { return };
+    let world = World::with_state(&mount.path().join("state"));
+    world.detach("a", &["--grace", "1s"], "exec sleep 1000");
+    let pid = world.start("a", 1).process.unwrap().pid;
+    mount.fill();
+    let ran = world.latido(&["stop", "a"]).ends_with(125);
+    assert!(ran.stderr.contains("  next:  "), "{ran:?}");
+    wait_until("the job's end", || !Path::new(&format!("/proc/{pid}")).exists());
+    mount.free();
+    let end = world.end("a", 1);
+    assert_eq!(end.outcome.class, Class::Stopped, "so that nobody resumes it");
 }
 
 #[test]
