@@ -171,6 +171,8 @@ impl<S: Store> Driver<S> {
         self.policy.handle_timeout(now);
         self.carry_all(reading.wall);
         self.carry_registry(now, reading.wall);
+        // What fired for workers that have gone ends with them.
+        self.carry_all(reading.wall);
         self.save_checks(now);
         let store_error = self.commit().err();
         self.tell_store(store_error.is_some());
@@ -232,7 +234,7 @@ impl<S: Store> Driver<S> {
             }
         }
         for id in self.book.take_reserved() {
-            self.forget_alerts(id);
+            self.forget_alerts(latido_policy::About::Subject(id));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::registry::TargetName;
 use crate::status::{Phase, SubjectKind, Verdict};
 use crate::{Outcome, Progress, Span, SubjectName, WallTime};
 
@@ -106,6 +107,9 @@ pub enum Body {
         epoch: u64,
         /// who held it
         previous_holder: Option<String>,
+        /// what a worker held
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<TargetName>,
         /// listening time without a beat
         silence_s: Span,
         /// lost attempts so far
