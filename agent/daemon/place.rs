@@ -76,6 +76,8 @@ pub(crate) struct Place {
     /// where the socket is; a link at the state directory's path leads to it when that path is too long
     bound: PathBuf,
     link: Option<PathBuf>,
+    /// the lock's file
+    locked: PathBuf,
     _lock: Lock,
 }
 
@@ -111,7 +113,7 @@ impl Place {
             std::os::unix::fs::symlink(&bound, link)
                 .map_err(|source| PlaceError::Socket { path: link.clone(), source })?;
         }
-        Ok(Self { listener, bound, link, _lock: lock })
+        Ok(Self { listener, bound, link, locked: path, _lock: lock })
     }
 
     /// A handle to the socket, for one runtime.
@@ -124,6 +126,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        // Whoever finds a number there and nobody who answers knows that this agent did not end by order.
+        let _left = fs::File::create(&self.locked);
         // What cannot be removed is found by the next agent, which holds the lock then.
         let _left = fs::remove_file(&self.bound);
         if let Some(link) = &self.link {

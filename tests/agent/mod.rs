@@ -4,12 +4,15 @@ mod alerts;
 mod clients;
 mod levels;
 mod listening;
+mod load;
 mod place;
 mod plugins;
+mod self_watch;
 mod sinks;
 mod store;
 mod waits;
 mod watched;
+mod ways;
 
 /// Quick resumes, for jobs that a test kills.
 const QUICK: &[&str] = &["--backoff", "0s..0s", "--max-attempts", "20"];

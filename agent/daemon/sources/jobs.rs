@@ -12,6 +12,7 @@ use latido_protocol::layout::StateDir;
 use tokio::task::AbortHandle;
 
 use super::attempt::{self, Watched};
+use crate::clock;
 use crate::driver_thread::{DriverHandle, Ended};
 use crate::found;
 
@@ -126,6 +127,7 @@ impl Jobs {
             let Ok(Ok(listed)) = listed else { continue };
             let listed: BTreeSet<SubjectName> = listed.into_iter().collect();
             let Ok(known) = self.inner.driver.ask(|driver| driver.names()).await else { return };
+            self.mark_presence();
             let known: BTreeSet<SubjectName> = known.into_iter().collect();
             for job in listed.symmetric_difference(&known) {
                 if let Err(error) = self.look_at(job.clone()).await {
@@ -133,6 +135,14 @@ impl Jobs {
                 }
             }
         }
+    }
+
+    /// Marks in the lock's file when the agent last looked around, for whoever asks when it no longer does.
+    fn mark_presence(&self) {
+        let at = std::time::UNIX_EPOCH + Duration::from_millis(clock::wall().as_millis());
+        let lock = std::fs::File::options().append(true).open(self.inner.state.agent_lock());
+        // A mark that cannot be made is an old one: whoever asks hears that.
+        let _old = lock.and_then(|file| file.set_modified(at));
     }
 
     /// Watches a running attempt, unless it is watched already.
