@@ -227,9 +227,9 @@ pub(crate) struct LogsArgs {
 /// `latido stop`.
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
-    /// The job to stop
-    #[arg(value_name = "JOB")]
-    pub(crate) job: SubjectName,
+    /// The job to stop, or the worker
+    #[arg(value_name = "SUBJECT")]
+    pub(crate) subject: SubjectName,
     /// Wait this long between SIGTERM and SIGKILL [default: the job's own grace]
     #[arg(long, value_name = "D")]
     pub(crate) grace: Option<Span>,

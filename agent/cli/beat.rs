@@ -12,7 +12,7 @@ use latido_protocol::attempt::{Advice, Answer, Beat, Request};
 use latido_protocol::control;
 use latido_protocol::layout::StateDir;
 use latido_protocol::registry::{Question, Reply, WorkerBeat};
-use latido_protocol::{Progress, SubjectName};
+use latido_protocol::{Line, LineError, Progress, SubjectName};
 
 use crate::args::BeatArgs;
 use crate::context::Context;
@@ -20,11 +20,11 @@ use crate::failure::{Failure, chain};
 use crate::{print, signal, subject};
 
 /// A beat that is lost once is sent again; a job must not hang on it.
-pub(crate) const WITHIN: Duration = Duration::from_secs(2);
+const WITHIN: Duration = Duration::from_secs(2);
 /// The first pause between two tries, doubled each time.
-pub(crate) const BACKOFF_FIRST: Duration = Duration::from_millis(20);
+const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 /// No pause is longer.
-pub(crate) const BACKOFF_LONGEST: Duration = Duration::from_millis(500);
+const BACKOFF_LONGEST: Duration = Duration::from_millis(500);
 /// Nobody could answer.
 const UNANSWERED: u8 = 3;
 
@@ -81,22 +81,38 @@ fn worker<'a>(args: &'a BeatArgs, state: &StateDir) -> Option<&'a SubjectName> {
 
 /// `None` where nobody knows a worker of that name.
 fn beat_of(worker: &SubjectName, args: &BeatArgs, context: &Context) -> Option<Result<ExitCode, Failure>> {
+    let (state, active_job) = match (line(args.state.as_deref()), line(args.active_job.as_deref())) {
+        (Ok(state), Ok(active_job)) => (state, active_job),
+        (Err(failure), _) | (_, Err(failure)) => return Some(Err(failure)),
+    };
     let question = Question::Beat(WorkerBeat {
         worker: worker.clone(),
         epoch: args.epoch,
         sequence: None,
-        state: args.state.clone(),
-        active_job: args.active_job.clone(),
+        state,
+        active_job,
         errors: args.errors.unwrap_or(0),
     });
-    match client::ask_agent(&context.state, control::Request::Registry { question }, WITHIN) {
+    let request = control::Request::Registry { question };
+    // An epoch names a worker: that the agent is away is no reason to fail it, and it may be in the middle of a restart.
+    let answer = match args.epoch {
+        Some(_) => signal::ask(&context.state, &request),
+        None => client::ask_agent(&context.state, request, WITHIN),
+    };
+    match answer {
         Ok(control::Answer::Registry { reply: Reply::Advised { advice } }) => Some(told(args, advice)),
         Ok(control::Answer::Registry { .. }) => None,
-        // An epoch names a worker: that the agent is away is no reason to fail it.
         Err(AskError::NobodyThere { .. }) if args.epoch.is_none() => None,
         Ok(_) => Some(Ok(undelivered(args, &format!("cannot {}", chain(&AskError::OtherAnswer))))),
         Err(error) => Some(Ok(undelivered(args, &format!("cannot {}", chain(&error))))),
     }
+}
+
+/// What a worker says of itself is kept with it, so it is short.
+fn line(text: Option<&str>) -> Result<Option<Line>, Failure> {
+    text.map(str::parse).transpose().map_err(|error: LineError| {
+        Failure::usage("cannot send this beat", format!("of a state or an active job: {error}"), "give a short line")
+    })
 }
 
 /// Where a beat goes.
@@ -162,11 +178,18 @@ fn with_marks(beat: Beat) -> Beat {
 
 /// Asks a supervisor, again and again within two seconds.
 pub(crate) fn ask(socket: &std::path::Path, request: &Request) -> Result<Answer, AskError> {
+    again(|deadline| client::ask_attempt(socket, request, deadline.turn(ATTEMPT_WITHIN)))
+}
+
+/// Asks again and again within two seconds, until there is an answer.
+pub(crate) fn again<T>(ask: impl Fn(&Deadline) -> Result<T, AskError>) -> Result<T, AskError> {
     let deadline = Deadline::after(WITHIN);
     let mut pause = BACKOFF_FIRST;
     loop {
-        match client::ask_attempt(socket, request, deadline.turn(ATTEMPT_WITHIN)) {
+        match ask(&deadline) {
             Ok(answer) => return Ok(answer),
+            // A refusal is an answer.
+            Err(error @ (AskError::Refused { .. } | AskError::Unknown { .. })) => return Err(error),
             Err(error) if deadline.has_passed() => return Err(error),
             Err(error) => {
                 deadline.rest(pause);

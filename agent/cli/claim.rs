@@ -35,6 +35,7 @@ pub(crate) fn run(args: &ClaimArgs, context: &Context) -> Result<ExitCode, Failu
         | Reply::CapacityRejected { .. }
         | Reply::Done
         | Reply::NotClaimed
+        | Reply::UnknownWorker
         | Reply::Refused { .. } => {
             Err(registry::refused(&what, &reply, "wait for a release; `latido worker list` shows who holds what"))
         }

@@ -97,8 +97,13 @@ fn words(body: &Body) -> String {
         Body::AttemptEnded { attempt, outcome, .. } => {
             format!("attempt {attempt}: {}, {}", outcome.class, outcome.detail)
         }
-        Body::LeaseExpired { attempt, silence_s, pickups, .. } => {
-            format!("attempt {attempt}, silent for {silence_s}, lost {pickups} times")
+        Body::LeaseExpired { attempt, previous_holder, target, silence_s, pickups, .. } => {
+            let of = match (target, previous_holder) {
+                (Some(target), Some(holder)) => format!("target {target}, held by {holder}"),
+                (Some(target), None) => format!("target {target}"),
+                (None, _) => format!("attempt {attempt}"),
+            };
+            format!("{of}, silent for {silence_s}, lost {pickups} times")
         }
         Body::Alert(told) => {
             let AlertTold { rule, summary, telling, reason, .. } = &**told;

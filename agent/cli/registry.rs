@@ -14,8 +14,12 @@ use crate::print;
 
 /// Asks the registry. Only the agent keeps it: without one there is no answer.
 pub(crate) fn ask(context: &Context, question: Question, what: &str) -> Result<Reply, Failure> {
-    let answer = request(context, Request::Registry { question }, what)?;
-    let Answer::Registry { reply } = answer else { return Err(unexpected(what)) };
+    reply(client::ask_agent(&context.state, Request::Registry { question }, AGENT_WITHIN), what)
+}
+
+/// The registry's reply, where the agent gave one.
+pub(crate) fn reply(answer: Result<Answer, AskError>, what: &str) -> Result<Reply, Failure> {
+    let Answer::Registry { reply } = understood(answer, what)? else { return Err(unexpected(what)) };
     Ok(reply)
 }
 
@@ -27,8 +31,12 @@ pub(crate) fn done(context: &Context, question: Question, what: &str, next: &str
 
 /// Asks the agent anything.
 pub(crate) fn request(context: &Context, request: Request, what: &str) -> Result<Answer, Failure> {
+    understood(client::ask_agent(&context.state, request, AGENT_WITHIN), what)
+}
+
+fn understood(answer: Result<Answer, AskError>, what: &str) -> Result<Answer, Failure> {
     let unreachable = |why: String, next: &str| Failure::unreachable(format!("cannot {what}"), why, next);
-    match client::ask_agent(&context.state, request, AGENT_WITHIN) {
+    match answer {
         Ok(answer) => Ok(answer),
         Err(AskError::Refused { message } | AskError::Unknown { message }) => Err(unreachable(
             format!("the agent cannot {message}"),
@@ -61,6 +69,9 @@ pub(crate) fn refused(what: &str, reply: &Reply, next: &str) -> Failure {
         Reply::NotClaimed => Failure::no(what, "nobody holds it", next),
         Reply::AlreadyClaimed { holder, epoch } => {
             Failure::no(what, format!("worker {holder} holds it, with epoch {epoch}"), next)
+        }
+        Reply::UnknownWorker => {
+            Failure::refused(what, "no worker of that name is registered", "register it with `latido worker register`")
         }
         Reply::CapacityRejected { because } | Reply::Refused { because } => Failure::refused(what, because, next),
         Reply::Opened { .. }

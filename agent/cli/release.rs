@@ -12,6 +12,10 @@ use crate::registry;
 /// Carries the command out.
 pub(crate) fn run(args: &ReleaseArgs, context: &Context) -> Result<ExitCode, Failure> {
     let what = format!("release `{}`", args.target);
-    let question = Question::Release { target: args.target.clone(), epoch: args.epoch };
+    let target = args.target.clone();
+    let question = match args.epoch {
+        Some(epoch) => Question::Release { target, epoch },
+        None => Question::Revive { target },
+    };
     registry::done(context, question, &what, "`latido worker list` shows who holds what")
 }

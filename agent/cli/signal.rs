@@ -4,13 +4,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use latido::jobs::client::{self, AskError};
-use latido::jobs::clock::Deadline;
 use latido_protocol::SubjectName;
-use latido_protocol::control::{CheckSignal, Request};
+use latido_protocol::control::{Answer, CheckSignal, Request};
 use latido_protocol::layout::StateDir;
 
 use crate::args::BeatArgs;
-use crate::beat::{BACKOFF_FIRST, BACKOFF_LONGEST, WITHIN, undelivered};
+use crate::beat::{again, undelivered};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 use crate::{print, subject};
@@ -55,7 +54,7 @@ pub(crate) fn run(args: &BeatArgs, check: &SubjectName, context: &Context) -> Re
         run_id: args.run_id.clone(),
         state: args.state.clone(),
     };
-    match ask(&context.state, &request) {
+    match again(|deadline| client::ask_agent_to(&context.state, request.clone(), deadline.turn(TRY_WITHIN))) {
         Ok(()) => {
             if args.answer {
                 print::out("go-on\n")?;
@@ -77,21 +76,6 @@ pub(crate) fn run(args: &BeatArgs, check: &SubjectName, context: &Context) -> Re
 }
 
 /// Asks the agent, again and again within two seconds: it may be in the middle of a restart.
-fn ask(state: &StateDir, request: &Request) -> Result<(), AskError> {
-    let deadline = Deadline::after(WITHIN);
-    let mut pause = BACKOFF_FIRST;
-    loop {
-        match client::ask_agent_to(state, request.clone(), deadline.turn(TRY_WITHIN)) {
-            Err(error @ (AskError::Refused { .. } | AskError::Unknown { .. })) => return Err(error),
-            Ok(()) => return Ok(()),
-            Err(error) if deadline.has_passed() => return Err(error),
-            Err(error) => {
-                deadline.rest(pause);
-                if deadline.has_passed() {
-                    return Err(error);
-                }
-                pause = (pause * 2).min(BACKOFF_LONGEST);
-            }
-        }
-    }
+pub(crate) fn ask(state: &StateDir, request: &Request) -> Result<Answer, AskError> {
+    again(|deadline| client::ask_agent(state, request.clone(), deadline.turn(TRY_WITHIN)))
 }

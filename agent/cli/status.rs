@@ -32,11 +32,24 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<ExitCode, Fail
             shown = Some(news);
         }
         if !args.watch {
+            if let Some(silence) = silent_agent(context, &document) {
+                return Err(silence);
+            }
             let is_well = document.subjects.iter().all(judge::is_well);
             return Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(1) });
         }
         Deadline::NEVER.rest(WATCH_EVERY);
     }
+}
+
+/// An agent that should be there and does not answer: nobody judges, resumes or alerts, however well the jobs look.
+fn silent_agent(context: &Context, document: &StatusDocument) -> Option<Failure> {
+    let looked_at = client::lost_agent(&context.state).filter(|_| document.agent.is_none())?;
+    Some(Failure::unreachable(
+        "cannot reach the agent: what is shown comes from the files",
+        format!("it was started and did not end by order; it last looked around at {looked_at}"),
+        "continue it if it is stopped, else start it again with `latido agent`",
+    ))
 }
 
 /// The document of the agent where one answers, else that of the files.

@@ -83,6 +83,8 @@ pub(crate) struct Place {
     /// where the socket is; a link at the state directory's path leads to it when that path is too long
     bound: PathBuf,
     link: Option<PathBuf>,
+    /// the lock's file
+    locked: PathBuf,
     _lock: Lock,
 }
 
@@ -123,7 +125,7 @@ impl Place {
             std::os::unix::fs::symlink(&bound, link)
                 .map_err(|source| PlaceError::Socket { path: link.clone(), source })?;
         }
-        Ok(Self { listener, bound, link, _lock: lock })
+        Ok(Self { listener, bound, link, locked: path, _lock: lock })
     }
 
     /// A handle to the socket, for one runtime.
@@ -136,6 +138,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        // Whoever finds a number there and nobody who answers knows that this agent did not end by order.
+        let _left = fs::File::create(&self.locked);
         // What cannot be removed is found by the next agent, which holds the lock then.
         let _left = fs::remove_file(&self.bound);
         if let Some(link) = &self.link {

@@ -8,7 +8,7 @@ use latido_driver::{Driver, Fact};
 use latido_protocol::layout::StateDir;
 use latido_store::{OpenError, SqliteStore, Store};
 use tokio::net::UnixListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::actions::Actions;
@@ -19,6 +19,7 @@ use crate::plugins::Registry;
 use crate::recording::{self, Beside};
 use crate::settings::Settings;
 use crate::sources::control::{About, Control};
+use crate::sources::database;
 use crate::sources::jobs::Jobs;
 use crate::sources::watched;
 
@@ -59,6 +60,12 @@ pub enum AgentError {
     /// The driver's thread panicked: a fault of latido.
     #[error("go on: the driver's thread has panicked")]
     Panicked,
+    /// Something without which the agent only looks alive has ended: a fault of latido.
+    #[error("go on: what {part} has ended")]
+    PartEnded {
+        /// what it did
+        part: &'static str,
+    },
 }
 
 fn system(what: &'static str) -> impl FnOnce(io::Error) -> AgentError {
@@ -126,6 +133,7 @@ async fn live(
     once: bool,
 ) -> Result<(), AgentError> {
     let Flows { orders, changed, sequence, thread } = flows;
+    let opened = database::Opened::at(state.database());
     let mut terminate = signal(SignalKind::terminate()).map_err(system("a signal handler"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(system("a signal handler"))?;
     let listener =
@@ -137,10 +145,10 @@ async fn live(
     let plugins = Registry::start(&settings, driver.clone(), jobs.state(), sequence.clone(), changed)
         .map_err(system("its plugins' threads"))?;
     let actions = Actions::new(jobs.clone(), plugins.clone());
-    let acting = tokio::spawn(actions.carry_out(orders));
+    let mut acting = tokio::spawn(actions.carry_out(orders));
     let control = Control { driver: driver.clone(), jobs: jobs.clone(), plugins: plugins.clone(), about, sequence };
     // Clients are answered while jobs are still being recovered: what they ask waits behind the facts.
-    let serving = tokio::spawn(control.serve(listener));
+    let mut serving = tokio::spawn(control.serve(listener));
 
     let version = env!("CARGO_PKG_VERSION");
     let _ended = driver.tell(Fact::Noted { what: "started".to_owned(), detail: format!("latido {version}") }).await;
@@ -151,18 +159,13 @@ async fn live(
     let watching = watched::look(&settings, &driver).await;
     tracing::info!(version, "the agent watches");
 
-    if once {
+    let part_ended = if once {
         acting_is_idle(&driver).await;
+        None
     } else {
-        let looking = tokio::spawn(jobs.clone().look_now_and_then());
-        let trimming = tokio::spawn(crate::trim::now_and_then(driver.clone(), settings.agent.journal_entries_max));
-        tokio::select! {
-            _ = terminate.recv() => tracing::info!("SIGTERM: the agent ends, jobs run on"),
-            _ = interrupt.recv() => tracing::info!("SIGINT: the agent ends, jobs run on"),
-        }
-        looking.abort();
-        trimming.abort();
-    }
+        let kept = settings.agent.journal_entries_max;
+        until_ordered((&mut terminate, &mut interrupt), (&mut acting, &mut serving), &jobs, opened, kept).await
+    };
     drop(watching);
     serving.abort();
     completing.iter().for_each(JoinHandle::abort);
@@ -178,10 +181,44 @@ async fn live(
     })
     .await;
     drop(place);
-    match ended {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(AgentError::Panicked),
+    match (ended, part_ended) {
+        (Ok(Ok(())), None) => Ok(()),
+        (Ok(Ok(())), Some(part)) => Err(AgentError::PartEnded { part }),
+        (Ok(Err(_)) | Err(_), _) => Err(AgentError::Panicked),
     }
+}
+
+/// Waits for the order to end, and answers what ended by itself before it. Nothing of it does: an agent without one of its
+/// tasks would look alive and do nothing, so it ends, and whoever supervises it starts it again.
+async fn until_ordered(
+    (terminate, interrupt): (&mut Signal, &mut Signal),
+    (acting, serving): (&mut JoinHandle<()>, &mut JoinHandle<()>),
+    jobs: &Jobs,
+    opened: database::Opened,
+    entries_max: u64,
+) -> Option<&'static str> {
+    let mut looking = tokio::spawn(jobs.clone().look_now_and_then());
+    let mut trimming = tokio::spawn(crate::trim::now_and_then(jobs.driver().clone(), entries_max));
+    let mut guarding = tokio::spawn(database::look_now_and_then(jobs.driver().clone(), opened));
+    let ended = tokio::select! {
+        _ = terminate.recv() => {
+            tracing::info!("SIGTERM: the agent ends, jobs run on");
+            None
+        }
+        _ = interrupt.recv() => {
+            tracing::info!("SIGINT: the agent ends, jobs run on");
+            None
+        }
+        _ = acting => Some("carries out what was decided"),
+        _ = serving => Some("answers its clients"),
+        _ = &mut looking => Some("looks for new jobs"),
+        _ = &mut trimming => Some("bounds the journal"),
+        _ = &mut guarding => Some("looks after the database"),
+    };
+    for task in [looking, trimming, guarding] {
+        task.abort();
+    }
+    ended.inspect(|part| tracing::error!("what {part} has ended: the agent ends, jobs run on"))
 }
 
 /// What follows from what was found is carried out, as far as it needs no waiting: deaths recorded, orphans ended.
@@ -218,4 +255,33 @@ async fn recover(settings: &Settings, jobs: &Jobs) {
         Err(error) => tracing::error!(error = crate::actions::chain(&error), "cannot recover the jobs"),
     }
     let _ended = jobs.look_again_at_all().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    // rails/solid_queue#751
+    #[test]
+    fn c116_an_agent_whose_driver_has_died_ends_with_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::new(folder.path().join("state"));
+        let place = Place::take(&state).unwrap();
+        let store = SqliteStore::open(&state.database()).unwrap();
+        let driver = Driver::new(store, Duration::from_secs(300)).unwrap();
+        let (driver, flows) = DriverHandle::start(driver).unwrap();
+        let identity = latido_process::identity::own().unwrap();
+        let about = Arc::new(About { identity, started_at: clock::wall(), journal: "journal".to_owned() });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let doomed = driver.clone();
+        let ended = runtime.block_on(async {
+            let life = live(Settings::default(), state.clone(), place, driver, flows, about, None, false);
+            let fault = doomed.ask(|_| -> () { panic!("a fault of latido, made by this test") });
+            let (ended, _) = tokio::join!(tokio::time::timeout(Duration::from_secs(60), life), fault);
+            ended
+        });
+        assert!(matches!(ended, Ok(Err(AgentError::Panicked))), "{ended:?}");
+    }
 }

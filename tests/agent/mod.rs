@@ -5,14 +5,17 @@ mod budgets;
 mod clients;
 mod levels;
 mod listening;
+mod load;
 mod place;
 mod plugins;
 mod recovery;
 mod replay;
+mod self_watch;
 mod sinks;
 mod store;
 mod waits;
 mod watched;
+mod ways;
 
 /// Quick resumes, for jobs that a test kills.
 const QUICK: &[&str] = &["--backoff", "0s..0s", "--max-attempts", "20"];

@@ -56,3 +56,59 @@ fn c234_a_full_disk_stops_nothing_for_ever() {
     assert!(world.events().len() > before, "what was acknowledged is still there");
     agent.end();
 }
+
+/// Holds the database's write lock, as a backup that hangs does.
+fn locked(world: &World) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(world.state().database()).unwrap();
+    connection.busy_timeout(std::time::Duration::from_secs(30)).unwrap();
+    connection.execute_batch("begin immediate").unwrap();
+    connection
+}
+
+fn register(world: &World, worker: &str) -> String {
+    let words = ["worker", "register", worker, "--interval", "500ms", "--ttl", "2s"];
+    world.latido(&words).ends_with(0).stdout.trim().to_owned()
+}
+
+// kubernetes/kubernetes#44887
+#[test]
+fn c058_while_the_store_blocks_no_second_holder_gets_a_claim_and_no_asker_waits_for_longer_than_it_said() {
+    let world = World::new();
+    let agent = Agent::start(&world, BARE);
+    let epoch = register(&world, "a");
+    register(&world, "b");
+    let beat = || world.latido(&["beat", "a", "--epoch", &epoch, "--answer"]);
+    assert_eq!(beat().ends_with(0).stdout, "go-on\n");
+    let claim = |worker: &str| world.latido(&["claim", "shop", "--event", "push", "--worker", worker]);
+    let held = claim("a").ends_with(0).stdout;
+    let lock = locked(&world);
+    let refused = claim("b");
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    for _ in 0..3 {
+        let answer = beat();
+        assert!(matches!(answer.code, Some(0 | 3)), "go on, or nobody could say: {answer:?}");
+    }
+    lock.execute_batch("rollback").unwrap();
+    wait_until("its answer", || beat().code == Some(0));
+    assert_eq!(claim("a").ends_with(0).stdout, held, "the silence of the store took the claim from nobody");
+    claim("b").ends_with(1);
+    agent.end();
+}
+
+// rails/solid_queue
+#[test]
+fn c061_while_nothing_can_be_written_nothing_is_started_and_it_goes_on_by_itself() {
+    let world = World::new();
+    let agent = Agent::start(&world, "sink = []\n[alerts]\ngroup_for = \"300ms\"\nresolve_after = \"0s\"\n");
+    world.detach("a", QUICK, "echo $LATIDO_ATTEMPT >> marks; exec sleep 1000");
+    wait_until("attempt 1", || world.read("marks") == "1\n");
+    let lock = locked(&world);
+    world.kill(world.start("a", 1).process.unwrap().pid, "KILL");
+    world.end("a", 1);
+    wait_until("the alert in the log", || agent.said().contains("agent/store-away/agent"));
+    assert_eq!(world.read("marks"), "1\n", "nothing is launched of which no record can be made");
+    lock.execute_batch("rollback").unwrap();
+    wait_until("attempt 2", || world.read("marks") == "1\n2\n");
+    wait_until("the end of the alert", || world.latido(&["alerts", "list"]).code == Some(0));
+    agent.end();
+}

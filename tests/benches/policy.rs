@@ -72,7 +72,7 @@ fn filled(now: Moment) -> Policy {
     let mut policy = Policy::new();
     let one = NonZeroU32::MIN;
     let lease = row(0, now).lease;
-    let settings = GroupSettings { capacity: None, claims_max: one, lease };
+    let settings = GroupSettings { capacity: None, claims_max: one, max_pickups: one, lease };
     policy.handle_event(Event::Registry(RegistryEvent::GroupAdded { group: GROUP, settings, instance: Epoch(0) }), now);
     for worker in 0..WORKERS {
         let found = row(worker, now.before(Duration::from_nanos(u64::from(worker) * NANOS / BEATS_A_SECOND)));
@@ -183,7 +183,7 @@ fn sweep(due: Moment, count: u32) -> Duration {
     let mut policy = Policy::new();
     let filled_at = due.before(seconds(30));
     let lease = row(0, due).lease;
-    let settings = GroupSettings { capacity: None, claims_max: NonZeroU32::MIN, lease };
+    let settings = GroupSettings { capacity: None, claims_max: NonZeroU32::MIN, max_pickups: NonZeroU32::MIN, lease };
     let added = RegistryEvent::GroupAdded { group: GROUP, settings, instance: Epoch(0) };
     policy.handle_event(Event::Registry(added), filled_at);
     for worker in 0..WORKERS {

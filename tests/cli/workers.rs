@@ -173,3 +173,137 @@ fn without_an_agent_nobody_knows_of_claims() {
     world.latido(&["beat", "a", "--epoch", "1", "--answer"]).ends_with(3);
     world.latido(&["beat", "a", "--epoch", "1"]).ends_with(0);
 }
+
+#[test]
+fn a_worker_is_stopped_by_its_name_and_hears_it_with_its_next_beat() {
+    let world = World::new();
+    let _agent = Agent::start(&world, BARE);
+    let epoch = register(&world, "a").to_string();
+    let held = claimed(claim(&world, "a", "one", "e"));
+    let told = world.latido(&["stop", "a"]).ends_with(0);
+    assert!(told.stderr.contains("its next beat is answered with stop"), "{told:?}");
+    let beat = world.latido(&["beat", "a", "--epoch", &epoch, "--answer"]).ends_with(11);
+    assert_eq!(beat.stdout, "stop\n");
+    claim(&world, "a", "two", "e").ends_with(4);
+    assert_eq!(claimed(claim(&world, "a", "one", "e")), held, "it ends by itself, and keeps what it holds until then");
+    let warned = world.latido(&["stop", "a", "--force"]).ends_with(0);
+    assert!(warned.stderr.contains("latido sends it no signal"), "{warned:?}");
+    world.latido(&["worker", "leave", "a"]).ends_with(0);
+    world.latido(&["stop", "a"]).ends_with(4);
+    let unknown = world.latido(&["stop", "nobody"]).ends_with(2);
+    assert!(unknown.stderr.contains("there is no such subject"), "{unknown:?}");
+}
+
+/// A target is stuck at its first loss.
+const STRICT: &str = "sink = []\nrule = []\n[group.default]\nmax_pickups = 1\n";
+
+#[test]
+fn a_stuck_target_is_refused_with_4_until_a_person_releases_it() {
+    let world = World::new();
+    let _agent = Agent::start(&world, STRICT);
+    register(&world, "a");
+    let first = claimed(claim(&world, "a", "one", "e"));
+    // Another process takes the name over: what the one before held is lost.
+    register(&world, "a");
+    let refused = claim(&world, "a", "one", "e").ends_with(4);
+    assert!(refused.stderr.contains("lost 1 holders") && refused.stderr.contains("--stuck"), "{refused:?}");
+    world.latido(&["release", "one"]).ends_with(2);
+    world.latido(&["release", "one", "--epoch", &first.to_string(), "--stuck"]).ends_with(2);
+    world.latido(&["release", "one", "--epoch", &first.to_string()]).ends_with(1);
+    world.latido(&["release", "one", "--stuck"]).ends_with(0);
+    assert!(claimed(claim(&world, "a", "one", "e")) > first);
+    world.latido(&["release", "one", "--stuck"]).ends_with(1);
+    world.latido(&["release", "other", "--stuck"]).ends_with(1);
+    let events = world.latido(&["events"]).ends_with(0).stdout;
+    assert!(events.contains("target one, held by worker a on "), "{events}");
+}
+
+// temporalio/sdk-java#1258
+#[test]
+fn c032_a_beat_that_is_not_answered_is_sent_again_and_never_fails_its_worker() {
+    let world = World::new();
+    let agent = Agent::start(&world, BARE);
+    let epoch = register(&world, "a").to_string();
+    agent.end();
+    // In the agent's place, in the middle of its restart: hangs up once, and then answers.
+    let socket = std::os::unix::net::UnixListener::bind(world.state().agent_socket()).unwrap();
+    let beat = world.spawn(&["beat", "a", "--epoch", &epoch, "--answer"]);
+    drop(socket.accept().unwrap());
+    let (mut stream, _) = socket.accept().unwrap();
+    let mut asked = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(&stream), &mut asked).unwrap();
+    assert!(asked.contains("\"beat\""), "{asked}");
+    let answer = latido_protocol::control::Answer::Registry {
+        reply: latido_protocol::registry::Reply::Advised { advice: latido_protocol::attempt::Advice::GoOn },
+    };
+    std::io::Write::write_all(&mut stream, format!("{}\n", serde_json::to_string(&answer).unwrap()).as_bytes())
+        .unwrap();
+    assert_eq!(world.finish(beat).ends_with(0).stdout, "go-on\n");
+    drop(socket);
+    std::fs::remove_file(world.state().agent_socket()).unwrap();
+    world.latido(&["beat", "a", "--epoch", &epoch]).ends_with(0);
+}
+
+#[test]
+fn rubbish_is_refused_with_three_parts_and_changes_nothing() {
+    let world = World::new();
+    let _agent = Agent::start(&world, BARE);
+    register(&world, "a");
+    let (long, huge) = ("x".repeat(10_000), "9".repeat(30));
+    let wrong: &[&[&str]] = &[
+        &["worker", "register", "../etc"],
+        &["worker", "register", "A b"],
+        &["worker", "register", &long],
+        &["worker", "register", ""],
+        &["worker", "register", "b", "--group", "../x"],
+        &["worker", "register", "b", "--ttl", "0"],
+        &["worker", "register", "b", "--ttl", "-5s"],
+        &["worker", "register", "b", "--missed", "0"],
+        &["worker", "register", "b", "--missed", &huge],
+        &["worker", "register", "b", "--ttl", "10s", "--missed", "3"],
+        &["claim", &long, "--event", "e", "--worker", "a"],
+        &["claim", "", "--event", "e", "--worker", "a"],
+        &["claim", "a\nb", "--event", "e", "--worker", "a"],
+        &["claim", "one", "--worker", "a"],
+        &["claim", "one", "--event", "e", "--worker", "a", "--epoch", "-1"],
+        &["release", "one", "--epoch", &huge],
+        &["assign", "one", "--group", "-"],
+        &["group", "open", "a/b"],
+        &["drain", ""],
+    ];
+    for words in wrong {
+        let ran = world.latido(words);
+        assert_eq!(ran.code, Some(2), "{words:?}: {ran:?}");
+        assert!(ran.stderr.starts_with("error: "), "{words:?}: {ran:?}");
+    }
+    let refused: &[&[&str]] = &[
+        &["worker", "register", "b", "--ttl", "0s"],
+        &["worker", "register", "b", "--interval", "1h", "--ttl", "1s"],
+        &["worker", "register", "b", "--ttl", "300000h"],
+        &["worker", "register", "b", "--missed", "1"],
+        &["worker", "register", "b", "--instance", "77"],
+        &["claim", "one", "--event", "e", "--worker", "nobody"],
+        &["claim", "one", "--event", "e", "--worker", "a", "--epoch", "7777"],
+        &["assign", "one", "--group", "exekutor"],
+        &["drain", "nobody"],
+        &["worker", "leave", "nobody"],
+    ];
+    for words in refused {
+        let ran = world.latido(words);
+        assert_eq!(ran.code, Some(4), "{words:?}: {ran:?}");
+        assert!(ran.stderr.contains("error: ") && ran.stderr.contains("  next: "), "{words:?}: {ran:?}");
+    }
+    assert_eq!(status(&world).workers.len(), 1);
+    assert_eq!(status(&world).targets.len(), 0);
+}
+
+#[test]
+fn an_event_as_long_as_a_document_is_refused_or_kept_whole() {
+    let world = World::new();
+    let _agent = Agent::start(&world, BARE);
+    register(&world, "a");
+    let event = "e".repeat(100_000);
+    let ran = claim(&world, "a", "one", &event);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr.len());
+    assert_eq!(status(&world).targets.len(), 0);
+}

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use clap::{Args, Subcommand};
 use latido_protocol::registry::TargetName;
-use latido_protocol::{Span, SubjectName};
+use latido_protocol::{Line, Span, SubjectName};
 
 /// `latido worker`.
 #[derive(Debug, Args)]
@@ -123,7 +123,7 @@ pub(crate) struct ClaimArgs {
     pub(crate) target: TargetName,
     /// What it is claimed for: the same event again is the same claim
     #[arg(long, value_name = "E")]
-    pub(crate) event: String,
+    pub(crate) event: Line,
     /// Who claims it
     #[arg(long, value_name = "W")]
     pub(crate) worker: SubjectName,
@@ -156,8 +156,11 @@ pub(crate) struct ReleaseArgs {
     #[arg(value_name = "TARGET")]
     pub(crate) target: TargetName,
     /// The epoch that the claim printed
-    #[arg(long, value_name = "N")]
-    pub(crate) epoch: u64,
+    #[arg(long, value_name = "N", required_unless_present = "stuck", conflicts_with = "stuck")]
+    pub(crate) epoch: Option<u64>,
+    /// Nobody holds it: it lost too many holders, and is to be given out again
+    #[arg(long)]
+    pub(crate) stuck: bool,
 }
 
 /// `latido drain`.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use latido_protocol::layout::StateDir;
-use latido_protocol::{FORMAT_VERSION, SubjectName, attempt, control, journal};
+use latido_protocol::{FORMAT_VERSION, SubjectName, WallTime, attempt, control, journal};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -237,6 +237,13 @@ fn carried_out(answer: control::Answer) -> Result<control::Answer, AskError> {
 /// True when an agent answers on this state directory.
 pub fn agent_answers(state: &StateDir) -> bool {
     matches!(ask_agent(state, control::Request::Hello, POKE_WITHIN), Ok(control::Answer::Hello { .. }))
+}
+
+/// When the agent that was here last looked around, where it did not end by order; `None` where it did, or none was.
+pub fn lost_agent(state: &StateDir) -> Option<WallTime> {
+    let lock = std::fs::metadata(state.agent_lock()).ok().filter(|lock| lock.len() > 0)?;
+    let since_1970 = lock.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(since_1970.as_millis()).ok().map(WallTime::from_millis)
 }
 
 /// Tells the agent, if one answers, that a job's files have changed; true when it has read them.

@@ -12,9 +12,15 @@ pub(crate) fn to_guest(entry: Entry) -> guest::Entry {
         sequence: entry.sequence,
         agent: entry.agent,
         at: entry.at.as_millis(),
+        attributes: attributes(&entry.body),
         body: body(entry.body),
-        attributes: Vec::new(),
     }
+}
+
+/// What has no field of its own in the package.
+fn attributes(body: &Body) -> Vec<guest::Attribute> {
+    let Body::LeaseExpired { target: Some(target), .. } = body else { return Vec::new() };
+    vec![guest::Attribute { key: "target".to_owned(), value: target.to_string() }]
 }
 
 fn body(body: Body) -> guest::Body {
@@ -58,7 +64,7 @@ fn body(body: Body) -> guest::Body {
                 usage: usage(spent),
             })
         }
-        Body::LeaseExpired { subject, attempt, epoch, previous_holder, silence_s, pickups } => {
+        Body::LeaseExpired { subject, attempt, epoch, previous_holder, silence_s, pickups, target: _ } => {
             guest::Body::Reap(guest::Reap {
                 subject: subject.into(),
                 attempt,

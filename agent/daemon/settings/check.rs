@@ -377,7 +377,8 @@ fn group(table: &GroupTable) -> Result<GroupSettings, Complaint> {
         Complaint { key, why: why.to_owned() }
     })?;
     let claims_max = table.claims_per_worker.unwrap_or(default.claims_max);
-    Ok(GroupSettings { capacity: table.capacity, claims_max, lease })
+    let max_pickups = table.max_pickups.unwrap_or(default.max_pickups);
+    Ok(GroupSettings { capacity: table.capacity, claims_max, max_pickups, lease })
 }
 
 fn resume_overrides(table: Option<&ResumeTable>) -> Overrides {

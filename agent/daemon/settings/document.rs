@@ -252,6 +252,8 @@ pub(super) struct GroupTable {
     pub(super) capacity: Option<NonZeroU32>,
     /// Claims that one worker may hold. Without it: 1.
     pub(super) claims_per_worker: Option<NonZeroU32>,
+    /// Holders that a target may lose before it is stuck and waits for a person. Without it: 5.
+    pub(super) max_pickups: Option<NonZeroU32>,
     /// How often beats are expected, where a worker does not say. Without it: 30s.
     pub(super) interval: Option<Text<Span>>,
     /// Intervals without a beat after which a worker is dead; not beside a ttl. Without it: 6.

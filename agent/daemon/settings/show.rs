@@ -137,6 +137,7 @@ fn group_table(group: &GroupSettings) -> GroupTable {
     GroupTable {
         capacity: group.capacity,
         claims_per_worker: Some(group.claims_max),
+        max_pickups: Some(group.max_pickups),
         interval: Some(Text(Span(group.lease.interval()))),
         missed: None,
         ttl: Some(Text(Span(group.lease.ttl()))),

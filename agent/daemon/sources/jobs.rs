@@ -16,6 +16,7 @@ use tokio::task::AbortHandle;
 use super::attempt::{self, Watched};
 use super::second_look::{SecondLooks, Stamp};
 use crate::actions::BY;
+use crate::clock;
 use crate::driver_thread::{DriverHandle, Ended};
 use crate::found;
 use crate::jobs::ledger::LedgerKey;
@@ -73,7 +74,13 @@ struct Inner {
 impl Jobs {
     pub(crate) fn new(state: StateDir, driver: DriverHandle) -> Self {
         Self {
-            inner: Arc::new(Inner { state, driver, watched: Mutex::default(), second_looks: SecondLooks::default(), turns: Default::default() }),
+            inner: Arc::new(Inner {
+                state,
+                driver,
+                watched: Mutex::default(),
+                second_looks: SecondLooks::default(),
+                turns: Default::default(),
+            }),
         }
     }
 
@@ -173,6 +180,7 @@ impl Jobs {
         let due = tokio::task::spawn_blocking(move || jobs.due()).await.map_err(|_| Ended)?;
         let Some((listed, due)) = due else { return Ok(()) };
         let known = self.inner.driver.ask(|driver| driver.names()).await?;
+        self.mark_presence();
         let gone = known.into_iter().filter(|job| !listed.contains(job));
         for job in due.into_iter().chain(gone) {
             self.look_and_log(job).await;
@@ -187,6 +195,14 @@ impl Jobs {
         let listed = crate::jobs::records::job_names(state).ok()?.into_iter().collect();
         let due = second_looks.due(state, &listed);
         Some((listed, due))
+    }
+
+    /// Marks in the lock's file when the agent last looked around, for whoever asks when it no longer does.
+    fn mark_presence(&self) {
+        let at = std::time::UNIX_EPOCH + Duration::from_millis(clock::wall().as_millis());
+        let lock = std::fs::File::options().append(true).open(self.inner.state.agent_lock());
+        // A mark that cannot be made is an old one: whoever asks hears that.
+        let _old = lock.and_then(|file| file.set_modified(at));
     }
 
     /// Watches a running attempt, unless it is watched already.

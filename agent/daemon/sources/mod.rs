@@ -2,6 +2,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod control;
+pub(crate) mod database;
 pub(crate) mod jobs;
 mod processes;
 mod second_look;

@@ -129,6 +129,7 @@ pub(crate) fn about_word(about: About) -> &'static str {
         About::Plugin(_) => "plugin",
         About::Host(_) => "host",
         About::Subject(_) => "subject",
+        About::Worker(_) => "worker",
         About::Group => "group",
     }
 }

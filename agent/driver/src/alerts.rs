@@ -35,7 +35,7 @@ impl<S: Store> Driver<S> {
         let name = self.known_rule(rule);
         let about = |name: &SubjectName| match rule {
             AGENT => Some(About::Plugin(fingerprint(name.as_str()))),
-            _ => self.book.id(name).map(About::Subject),
+            _ => self.about_subject(name),
         };
         let asked: Vec<(&str, About)> =
             subjects.iter().filter_map(|subject| Some((subject.as_str(), about(subject)?))).collect();
@@ -59,6 +59,12 @@ impl<S: Store> Driver<S> {
         }
     }
 
+    /// Whom a rule means by a name.
+    fn about_subject(&self, name: &SubjectName) -> Option<About> {
+        let worker = || self.registrar.worker(name).map(About::Worker);
+        self.book.id(name).map(About::Subject).or_else(worker)
+    }
+
     pub(crate) fn rule_failed(&mut self, rule: &str, detail: &str) {
         let name = self.known_rule(rule);
         let broken = AlertKey { rule: RuleName::Agent, about: About::Rule(name), condition: Condition::RuleBroken };
@@ -68,8 +74,8 @@ impl<S: Store> Driver<S> {
     }
 
     /// Ends what fires for a subject that is gone.
-    pub(crate) fn forget_alerts(&mut self, subject: latido_policy::SubjectId) {
-        self.tell(AlertEvent::Removed { about: About::Subject(subject) });
+    pub(crate) fn forget_alerts(&mut self, about: About) {
+        self.tell(AlertEvent::Removed { about });
     }
 
     /// Tells of a store that takes no records, once it does again too.
@@ -144,6 +150,8 @@ impl<S: Store> Driver<S> {
             "plugin" => About::Plugin(name),
             "host" => About::Host(name),
             "group" => About::Group,
+            // Whose row has gone meanwhile has nothing that could end the alert.
+            "worker" => About::Worker(self.registrar.worker(&row.subject.parse().ok()?)?),
             "subject" => About::Subject(self.book.reserve(row.subject.parse().ok()?)),
             _ => return None,
         })
@@ -168,8 +176,9 @@ impl<S: Store> Driver<S> {
     pub(crate) fn scope(&mut self, scope: &SilenceScope, reserves: bool) -> Option<latido_policy::SilenceScope> {
         Some(match scope {
             SilenceScope::Subject(name) => {
-                let id = self.book.id(name).or_else(|| reserves.then(|| self.book.reserve(name.clone())))?;
-                latido_policy::SilenceScope::About(About::Subject(id))
+                let known = self.about_subject(name);
+                let reserved = || reserves.then(|| About::Subject(self.book.reserve(name.clone())));
+                latido_policy::SilenceScope::About(known.or_else(reserved)?)
             }
             SilenceScope::Rule(rule) => latido_policy::SilenceScope::Rule(rule_name(rule)),
             SilenceScope::Alert(fingerprint) => {
@@ -188,7 +197,10 @@ impl<S: Store> Driver<S> {
         let about = match (rule, subject) {
             (RuleName::Agent, _) => return None,
             (RuleName::Liveness | RuleName::Other(_), MANY) => About::Group,
-            (RuleName::Liveness | RuleName::Other(_), name) => About::Subject(self.book.reserve(name.parse().ok()?)),
+            (RuleName::Liveness | RuleName::Other(_), name) => {
+                let name = name.parse().ok()?;
+                self.about_subject(&name).unwrap_or_else(|| About::Subject(self.book.reserve(name)))
+            }
         };
         Some(AlertKey { rule, about, condition: condition(key) })
     }
@@ -315,6 +327,10 @@ impl<S: Store> Driver<S> {
                 reason = self.policy.subject(id).map_or(reason, |view| view.because.to_string());
                 self.book.name(id).map(ToString::to_string).unwrap_or_default()
             }
+            About::Worker(id) => {
+                reason = self.policy.registry().worker(id).map_or(reason, |view| view.because.to_string());
+                self.registrar.name(id).map(ToString::to_string).unwrap_or_default()
+            }
         };
         let key = key.unwrap_or_else(|| "found".to_owned());
         let host = self.host_of(alert.about);
@@ -338,8 +354,11 @@ impl<S: Store> Driver<S> {
     }
 
     fn host_of(&self, about: About) -> Option<String> {
-        let About::Subject(id) = about else { return None };
-        self.book.latest(id)?.start.as_ref().map(|start| start.host.clone())
+        match about {
+            About::Subject(id) => self.book.latest(id)?.start.as_ref().map(|start| start.host.clone()),
+            About::Worker(id) => self.registrar.host(id),
+            About::Agent | About::Rule(_) | About::Plugin(_) | About::Host(_) | About::Group => None,
+        }
     }
 
     pub(crate) fn tell(&mut self, event: AlertEvent) {

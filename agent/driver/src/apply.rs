@@ -5,6 +5,7 @@ use std::time::Duration;
 use latido_policy::{self as policy, Event, Moment, SubjectId};
 use latido_protocol::files::{Budget, End, Start, Status, Wanted};
 use latido_protocol::journal::Body;
+use latido_protocol::registry::{Question, Registration, Reply};
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{Class, Span, SubjectName, WallTime};
 use latido_store::Store;
@@ -56,12 +57,7 @@ impl<S: Store> Driver<S> {
             Fact::RuleAnswered { rule, subjects, findings } => {
                 self.rule_answered(&rule, &subjects, findings);
             }
-            Fact::Asked { ticket, question } => match self.registrar.ask(ticket, *question, wall) {
-                Ok(events) => {
-                    events.into_iter().for_each(|event| self.policy.handle_event(Event::Registry(event), now));
-                }
-                Err(reply) => self.replies.push((ticket, reply)),
-            },
+            Fact::Asked { ticket, question } => self.asked(ticket, *question, now, wall),
             Fact::GroupLockSeen { ticket, group, is_held } => {
                 if let Some(event) = self.registrar.lock_seen(ticket, &group, is_held) {
                     self.policy.handle_event(Event::Registry(event), now);
@@ -73,6 +69,24 @@ impl<S: Store> Driver<S> {
                 self.pending.entries.push(record::entry(wall, &record::noted(&what, detail)));
             }
         }
+    }
+
+    fn asked(&mut self, ticket: u64, question: Question, now: Moment, wall: WallTime) {
+        let events = match self.name_taken(&question) {
+            Some(reply) => Err(reply),
+            None => self.registrar.ask(ticket, question, wall),
+        };
+        match events {
+            Ok(events) => events.into_iter().for_each(|event| self.policy.handle_event(Event::Registry(event), now)),
+            Err(reply) => self.replies.push((ticket, reply)),
+        }
+    }
+
+    /// A worker that had the name of a job could not be told from it in any list.
+    fn name_taken(&self, question: &Question) -> Option<Reply> {
+        let Question::Register(Registration { worker, .. }) = question else { return None };
+        let kind = self.book.kind(self.book.id(worker)?);
+        Some(Reply::Refused { because: format!("a {} has this name", translate::kind(kind)) })
     }
 
     fn about(&mut self, attempt: &AttemptName, now: Moment, event: impl Fn(SubjectId, policy::Attempt) -> Event) {
@@ -222,7 +236,7 @@ impl<S: Store> Driver<S> {
     fn job_removed(&mut self, name: &SubjectName, now: Moment, wall: WallTime) {
         if let Some(id) = self.book.remove_job(name) {
             self.policy.handle_event(Event::JobRemoved { subject: id }, now);
-            self.forget_alerts(id);
+            self.forget_alerts(policy::About::Subject(id));
             self.pending.subjects.retain(|row| row.name != name.as_str());
             self.pending.removed.push(record::text(name));
             self.pending.entries.push(record::entry(wall, &record::removed("job", name)));
@@ -334,6 +348,7 @@ impl<S: Store> Driver<S> {
                     attempt: end.attempt,
                     epoch: end.epoch,
                     previous_holder: latest.start.as_ref().and_then(record::holder),
+                    target: None,
                     silence_s,
                     pickups: lost.pickups,
                 };

@@ -1,6 +1,6 @@
 //! The policy's actions become rows, entries and orders with names. No choice is left here.
 
-use latido_policy::{Action, Attempt, CheckAction, Moment, ProcessAction, Reason, SubjectId};
+use latido_policy::{About, Action, Attempt, CheckAction, Moment, ProcessAction, Reason, SubjectId};
 use latido_protocol::journal::Body;
 use latido_protocol::{SubjectName, WallTime};
 use latido_store::{Store, SubjectRow};
@@ -111,9 +111,12 @@ impl<S: Store> Driver<S> {
 
     /// Puts what came of the registry's actions, and what is to be written of it without one, where it belongs.
     pub(crate) fn carry_registry(&mut self, now: Moment, wall: WallTime) {
+        for worker in self.registrar.settle(self.policy.registry()) {
+            self.forget_alerts(About::Worker(worker));
+        }
         let registry = self.policy.registry();
-        self.registrar.settle(registry);
-        let Carried { writes, entries, replies, locks } = std::mem::take(&mut self.carried);
+        let Carried { writes, entries, replies, locks, changed } = std::mem::take(&mut self.carried);
+        self.changed.extend(changed);
         self.pending.registry.extend(writes);
         self.pending.registry.extend(self.registrar.flush(registry, now));
         self.pending.entries.extend(entries.iter().map(|body| record::entry(wall, body)));

@@ -24,8 +24,13 @@ impl<S: Store> Driver<S> {
             .filter(|(_, watched)| is_asked(&watched.name))
             .filter_map(|(id, watched)| self.watched_status(id, watched, now));
         let at = self.moment_to_wall(now);
-        let workers = self.workers().workers.into_iter().filter(|worker| is_asked(&worker.name));
-        let workers = workers.map(|worker| crate::registry::subject(worker, at));
+        let registry = self.policy.registry();
+        let workers = match named {
+            // Among a million nobody looks for one by looking at all.
+            [_, ..] => named.iter().filter_map(|name| self.registrar.worker_named(name, registry)).collect(),
+            [] => self.workers().workers,
+        };
+        let workers = workers.into_iter().map(|worker| crate::registry::subject(worker, at));
         let mut subjects: Vec<SubjectStatus> = jobs.chain(watched).chain(workers).collect();
         subjects.sort_by(|one, other| one.name.cmp(&other.name));
         subjects

@@ -204,6 +204,8 @@ impl<S: Store> Driver<S> {
         self.policy.handle_timeout(now);
         self.carry_all(wall);
         self.carry_registry(now, wall);
+        // What fired for workers that have gone ends with them.
+        self.carry_all(wall);
         self.save_checks(now);
         let store_error = self.commit().err();
         self.tell_store(store_error.is_some());
@@ -271,7 +273,7 @@ impl<S: Store> Driver<S> {
             }
         }
         for id in self.book.take_reserved(unread) {
-            self.forget_alerts(id);
+            self.forget_alerts(latido_policy::About::Subject(id));
         }
     }
 

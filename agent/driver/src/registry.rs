@@ -33,6 +33,8 @@ use names::Names;
 pub const INTERVAL: Duration = Duration::from_secs(30);
 /// Six missed intervals, 180 s: a worker that waits for a slow disk or a long collection of garbage is not dead yet.
 pub const MISSED: NonZeroU32 = NonZeroU32::MIN.saturating_add(5);
+/// Holders that a target may lose, as many as a job may: what ended five of them ends the sixth as well.
+pub const MAX_PICKUPS: NonZeroU32 = NonZeroU32::MIN.saturating_add(4);
 /// Time for the first beat: a program that loads for longer says so.
 pub const START_WITHIN: Duration = Duration::from_secs(60);
 
@@ -42,7 +44,7 @@ pub const START_WITHIN: Duration = Duration::from_secs(60);
 /// Never: the interval is shorter than six of it.
 pub fn default_group() -> GroupSettings {
     match WorkerLease::after_missed(INTERVAL, MISSED, START_WITHIN) {
-        Some(lease) => GroupSettings { capacity: None, claims_max: NonZeroU32::MIN, lease },
+        Some(lease) => GroupSettings { capacity: None, claims_max: NonZeroU32::MIN, max_pickups: MAX_PICKUPS, lease },
         None => unreachable!("an interval is shorter than six of it"),
     }
 }
@@ -58,6 +60,8 @@ pub(crate) struct Carried {
     pub(crate) replies: Vec<(u64, Reply)>,
     /// groups whose lock is to be looked at
     pub(crate) locks: Vec<(u64, SubjectName)>,
+    /// workers whose verdict changed
+    pub(crate) changed: Vec<SubjectName>,
 }
 
 /// What is kept of a worker beside the policy's record.
@@ -103,6 +107,7 @@ enum Asked {
 enum Leaving {
     Worker(WorkerId),
     Target(TargetId),
+    Group(GroupId),
 }
 
 /// The listening time line over all lives of the agent: where this life's began on it.
@@ -162,6 +167,7 @@ impl Registrar {
     fn group(&mut self, name: &SubjectName, events: &mut Vec<RegistryEvent>) -> GroupId {
         if self.groups.number(name).is_none() {
             events.push(self.group_added(name));
+            self.leaving.push(Leaving::Group(GroupId(self.groups.add(name))));
         }
         GroupId(self.groups.add(name))
     }
@@ -180,18 +186,25 @@ impl Registrar {
                 let from = self.speaker(&worker, epoch)?;
                 let target = TargetId(self.targets.add(&target));
                 self.leaving.push(Leaving::Target(target));
+                let event = String::from(event);
                 let fingerprint = fingerprint(&event);
                 self.asked.insert(ticket, Asked::Claim(target, event));
                 RegistryEvent::ClaimAsked { ticket: number, from, target, event: fingerprint }
             }
             Question::Assign { target, group } => {
+                // An assignment to workers that nobody knows makes no group: its name is a slip.
+                let group = self.groups.number(&group).map(GroupId).ok_or_else(|| unknown_group(&group))?;
                 let target = TargetId(self.targets.add(&target));
                 self.leaving.push(Leaving::Target(target));
-                RegistryEvent::AssignAsked { ticket: number, group: self.group(&group, &mut events), target }
+                RegistryEvent::AssignAsked { ticket: number, group, target }
             }
             Question::Release { target, epoch } => {
                 let target = self.targets.number(&target).map(TargetId).ok_or(Reply::NotClaimed)?;
                 RegistryEvent::ReleaseAsked { ticket: number, target, epoch: Epoch(epoch) }
+            }
+            Question::Revive { target } => {
+                let target = self.targets.number(&target).map(TargetId).ok_or(Reply::NotClaimed)?;
+                RegistryEvent::ReviveAsked { ticket: number, target }
             }
             Question::Drain { worker } => {
                 RegistryEvent::DrainAsked { ticket: number, worker: self.speaker(&worker, None)?.worker }
@@ -208,8 +221,7 @@ impl Registrar {
     }
 
     fn speaker(&self, worker: &SubjectName, epoch: Option<u64>) -> Result<Speaker, Reply> {
-        let number = self.workers.number(worker);
-        let worker = number.map(WorkerId).ok_or_else(|| refused(format!("no worker {worker} is registered")))?;
+        let worker = self.worker(worker).ok_or(Reply::UnknownWorker)?;
         Ok(Speaker { worker, epoch: epoch.map(Epoch) })
     }
 
@@ -233,6 +245,7 @@ impl Registrar {
 
     fn beat(&mut self, ticket: Ticket, beat: WorkerBeat, wall: WallTime) -> Result<RegistryEvent, Reply> {
         let WorkerBeat { worker, epoch, sequence, state, active_job, errors } = beat;
+        let (state, active_job) = (state.map(String::from), active_job.map(String::from));
         // Whoever names an epoch was registered once, and its row has gone: another instance has begun.
         let superseded = epoch.map(|_| Reply::Advised { advice: latido_protocol::attempt::Advice::Superseded });
         let from = self.speaker(&worker, epoch).map_err(|unknown| superseded.unwrap_or(unknown))?;
@@ -256,22 +269,42 @@ impl Registrar {
         })
     }
 
-    /// Frees the numbers of whom nobody knows any more. Called when every action has been carried.
-    pub(crate) fn settle(&mut self, registry: &Registry) {
+    /// The number of a worker's name.
+    pub(crate) fn worker(&self, name: &SubjectName) -> Option<WorkerId> {
+        self.workers.number(name).map(WorkerId)
+    }
+
+    /// The name of a worker's number.
+    pub(crate) fn name(&self, worker: WorkerId) -> Option<&SubjectName> {
+        self.workers.name(worker.0)
+    }
+
+    /// The host that a worker says it is on.
+    pub(crate) fn host(&self, worker: WorkerId) -> Option<String> {
+        self.notes.get(&worker)?.host.clone()
+    }
+
+    /// Frees the numbers of whom nobody knows any more, and answers which workers those were. Called when every action
+    /// has been carried.
+    pub(crate) fn settle(&mut self, registry: &Registry) -> Vec<WorkerId> {
+        let mut gone = Vec::new();
         for leaving in std::mem::take(&mut self.leaving) {
             match leaving {
                 Leaving::Worker(worker) if registry.worker(worker).is_none() => {
                     self.workers.remove(worker.0);
                     self.notes.remove(&worker);
                     self.dirty.remove(&worker);
+                    gone.push(worker);
                 }
+                Leaving::Group(group) if registry.group(group).is_none() => self.groups.remove(group.0),
                 Leaving::Target(target) if registry.target(target).is_none() => {
                     self.targets.remove(target.0);
                     self.events.remove(&target);
                 }
-                Leaving::Worker(_) | Leaving::Target(_) => {}
+                Leaving::Worker(_) | Leaving::Target(_) | Leaving::Group(_) => {}
             }
         }
+        gone
     }
 
     /// When what changes by itself is to be written, as far as anything does.
@@ -298,6 +331,10 @@ pub(crate) fn is_passing(write: &RegistryWrite) -> bool {
         | RegistryWrite::RemoveTarget(_)
         | RegistryWrite::Epoch(_) => false,
     }
+}
+
+fn unknown_group(group: &SubjectName) -> Reply {
+    refused(format!("no group {group} is known: nobody opened it, no worker registered in it, and the config has none"))
 }
 
 fn refused(because: String) -> Reply {

@@ -4,10 +4,12 @@
 
 use std::time::Duration;
 
-use latido_driver::{AlertRefused, Driver, Fact, Finding, ProcessDefinition, Reading, WatchFact};
+use latido_driver::{AlertRefused, Driver, Fact, Finding, Output, ProcessDefinition, Reading, WatchFact};
 use latido_policy::AlertSettings;
 use latido_protocol::alerts::{AlertRequest, AlertsDocument, SilenceScope, Standing};
 use latido_protocol::journal::Severity;
+use latido_protocol::registry::{Question, Registration, WorkerBeat};
+use latido_protocol::status::{SubjectStatus, Verdict};
 use latido_protocol::{Span, WallTime};
 use latido_store::{MemoryStore, Store};
 
@@ -69,6 +71,47 @@ impl World {
             subjects: vec!["history".parse().unwrap()],
             findings,
         }]);
+    }
+
+    fn question(&mut self, question: Question) -> Output {
+        self.monotonic += Duration::from_millis(1);
+        let reading = Reading { monotonic: self.monotonic, boottime: self.monotonic, wall: self.wall() };
+        self.driver.step(vec![Fact::Asked { ticket: 1, question: Box::new(question) }], reading)
+    }
+
+    fn beat(&mut self, worker: &str) {
+        let (epoch, sequence, state, active_job, errors) = (None, None, None, None, 0);
+        let worker = worker.parse().unwrap();
+        self.question(Question::Beat(WorkerBeat { worker, epoch, sequence, state, active_job, errors }));
+    }
+
+    fn register(&mut self, worker: &str) -> Output {
+        self.question(Question::Register(Registration {
+            worker: worker.parse().unwrap(),
+            group: "executor".parse().unwrap(),
+            instance: None,
+            interval_s: None,
+            ttl_s: None,
+            missed: None,
+            start_within_s: None,
+            host: Some("web-3".into()),
+            pid: None,
+        }))
+    }
+
+    /// A rule is asked about everybody, and finds all stale that are.
+    fn rule(&mut self) {
+        let subjects = self.driver.subjects(&[]);
+        let is_stale = |subject: &&SubjectStatus| subject.verdict == Verdict::Stale;
+        let finding = |subject: &SubjectStatus| Finding {
+            key: "stale".into(),
+            subject: subject.name.to_string(),
+            severity: Severity::Warning,
+            summary: format!("{} is stale", subject.name),
+        };
+        let findings = subjects.iter().filter(is_stale).map(finding).collect();
+        let subjects = subjects.into_iter().map(|subject| subject.name).collect();
+        self.step(vec![Fact::RuleAnswered { rule: "liveness".into(), subjects, findings }]);
     }
 
     fn ask(&mut self, request: AlertRequest) -> Result<AlertsDocument, AlertRefused> {
@@ -218,4 +261,86 @@ fn what_the_policy_finds_by_itself_is_put_into_words() {
     world.step(vec![Fact::RuleAnswered { rule: "liveness".into(), subjects: vec![], findings: vec![] }]);
     world.pass(Duration::from_secs(30));
     assert_eq!(world.told(), ["began", "ended"]);
+}
+
+/// A worker that beat once and fell silent, as a rule found it, and the alert as people see it.
+fn silent_worker() -> World {
+    let mut world = World::new(MemoryStore::default());
+    world.register("web-3");
+    world.beat("web-3");
+    world.rule();
+    world.pass(Duration::from_secs(185));
+    world.rule();
+    world.pass(Duration::from_secs(2));
+    let document = world.ask(AlertRequest::List).unwrap();
+    assert_eq!((document.alerts[0].fingerprint.as_str(), world.told()), (WORKER, vec!["began".to_owned()]));
+    world
+}
+
+const WORKER: &str = "liveness/stale/web-3";
+
+#[test]
+fn a_silent_worker_is_told_of_once_and_ends_when_it_comes_back() {
+    let mut world = silent_worker();
+    for _ in 0..2 {
+        world = world.restart();
+        world.rule();
+        world.pass(Duration::from_secs(30));
+        assert_eq!(world.told(), ["began"]);
+    }
+    world.register("web-3");
+    world.beat("web-3");
+    world.rule();
+    world.pass(Duration::from_secs(30));
+    assert_eq!(world.told(), ["began", "ended"]);
+}
+
+#[test]
+fn what_fires_for_a_worker_ends_when_its_row_goes() {
+    let mut world = silent_worker();
+    world.question(Question::OpenGroup { group: "executor".parse().unwrap() });
+    world.step(vec![Fact::GroupLockSeen { ticket: 1, group: "executor".parse().unwrap(), is_held: true }]);
+    assert_eq!(world.told(), ["began", "ended"]);
+    assert_eq!(world.driver.store().alerts().unwrap(), []);
+}
+
+#[test]
+fn a_worker_can_be_silenced_by_its_name() {
+    let mut world = World::new(MemoryStore::default());
+    world.register("web-3");
+    world.beat("web-3");
+    world.silence(SilenceScope::Subject("web-3".parse().unwrap()), HOUR).unwrap();
+    let mut world = world.restart();
+    world.pass(Duration::from_secs(185));
+    world.rule();
+    world.pass(Duration::from_secs(30));
+    assert_eq!(world.told(), [""; 0]);
+    assert_eq!(world.ask(AlertRequest::List).unwrap().alerts[0].muted_by.as_deref(), Some("silence 1"));
+}
+
+#[test]
+fn rules_are_asked_at_once_about_a_worker_whose_verdict_changed() {
+    let mut world = World::new(MemoryStore::default());
+    world.register("web-3");
+    world.register("web-4");
+    let (epoch, sequence, state, active_job, errors) = (None, None, None, None, 0);
+    let worker = "web-4".parse().unwrap();
+    let output = world.question(Question::Beat(WorkerBeat { worker, epoch, sequence, state, active_job, errors }));
+    assert_eq!(output.changed, ["web-4".parse().unwrap()]);
+    let named = world.driver.subjects(&output.changed);
+    assert_eq!(named.iter().map(|subject| subject.name.as_str()).collect::<Vec<_>>(), ["web-4"]);
+}
+
+#[test]
+fn while_liveness_cannot_run_the_fixed_minimum_finds_silent_workers() {
+    let mut world = World::new(MemoryStore::default());
+    let liveness_after = Some(Duration::from_secs(120));
+    world.driver.set_alerts(latido_policy::AlertSettings { liveness_after, ..Default::default() }, &[]);
+    world.register("web-3");
+    world.beat("web-3");
+    world.pass(Duration::from_secs(200));
+    let document = world.ask(AlertRequest::List).unwrap();
+    let found: Vec<&str> = document.alerts.iter().map(|alert| alert.fingerprint.as_str()).collect();
+    assert_eq!(found, ["agent/rule-broken/liveness", WORKER]);
+    assert!(document.alerts[1].summary.starts_with("web-3 is stale: "), "{}", document.alerts[1].summary);
 }

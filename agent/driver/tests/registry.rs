@@ -9,6 +9,7 @@ use latido_protocol::attempt::Advice;
 use latido_protocol::registry::{Question, Registration, Reply, WorkerBeat};
 use latido_protocol::{SubjectName, WallTime};
 use latido_store::{MemoryStore, SqliteStore, Store};
+use serde_json::Value;
 
 const HISTORY_EVERY: Duration = Duration::from_secs(300);
 
@@ -61,11 +62,11 @@ fn register(worker: &str) -> Question {
 
 fn claim(worker: &str, event: &str) -> Question {
     let (target, worker) = ("acme/shop#42".parse().unwrap(), name(worker));
-    Question::Claim { target, event: event.to_owned(), worker, epoch: None }
+    Question::Claim { target, event: event.parse().unwrap(), worker, epoch: None }
 }
 
 fn beat(worker: &str, epoch: Option<u64>) -> Question {
-    let (sequence, state, active_job, errors) = (None, Some("idle".to_owned()), None, 3);
+    let (sequence, state, active_job, errors) = (None, Some("idle".parse().unwrap()), None, 3);
     Question::Beat(WorkerBeat { worker: name(worker), epoch, sequence, state, active_job, errors })
 }
 
@@ -182,4 +183,91 @@ fn what_is_released_and_forgotten_leaves_no_row() {
     let rows = registry.into_driver().into_store().registry().unwrap();
     assert_eq!((rows.workers, rows.targets), (Vec::new(), Vec::new()));
     assert_eq!(rows.groups.len(), 1);
+}
+
+fn assign(group: &str) -> Question {
+    Question::Assign { target: "acme/shop#42".parse().unwrap(), group: name(group) }
+}
+
+/// The journal's entries of a kind, as they are read.
+fn entries(registry: StoredRegistry<MemoryStore>, kind: &str) -> (StoredRegistry<MemoryStore>, Vec<Value>) {
+    let mut driver = registry.into_driver();
+    let rows = driver.store().entries_after(0, &[kind.to_owned()], 1000).unwrap();
+    let entries = rows.iter().map(|row| serde_json::from_str(&row.body).unwrap()).collect();
+    (StoredRegistry::new(driver), entries)
+}
+
+/// A worker of this name claims the target and dies silently, from `second` on.
+fn lose(registry: &mut StoredRegistry<MemoryStore>, worker: &str, second: u64) {
+    let Question::Register(registration) = register(worker) else { panic!() };
+    let registration = Registration { host: Some("web-3".to_owned()), pid: Some(77), ..registration };
+    registry.ask(Question::Register(registration), at(second)).unwrap();
+    registry.ask(beat(worker, None), at(second)).unwrap();
+    let Reply::Claimed { .. } = registry.ask(claim(worker, "push"), at(second)).unwrap() else { panic!("{second}") };
+    pass(registry, second + 1, second + 182);
+}
+
+#[test]
+fn an_expired_lease_names_the_holder_the_target_and_the_silence() {
+    let mut registry = stored(MemoryStore::new("journal"));
+    lose(&mut registry, "a", 0);
+    let (_, expired) = entries(registry, "lease-expired");
+    assert_eq!(expired.len(), 1);
+    let told = |key: &str| expired[0][key].clone();
+    assert_eq!((told("subject"), told("target")), ("a".into(), "acme/shop#42".into()));
+    assert_eq!((told("previous_holder"), told("pickups")), ("worker a on web-3, pid 77".into(), 1.into()));
+    let silence = told("silence_s").as_f64().unwrap();
+    assert!((180.0..182.0).contains(&silence), "{silence}");
+}
+
+#[test]
+fn a_target_that_is_stuck_is_told_of_and_given_out_again_by_a_person() {
+    let mut registry = stored(MemoryStore::new("journal"));
+    for number in 0..5 {
+        lose(&mut registry, &format!("w{number}"), 200 * number);
+    }
+    let (registry, told) = entries(registry, "agent");
+    let stuck: Vec<&str> = told
+        .iter()
+        .filter(|entry| entry["what"] == "target-stuck")
+        .filter_map(|entry| entry["detail"].as_str())
+        .collect();
+    assert_eq!(stuck, ["target acme/shop#42 lost 5 holders: `latido release acme/shop#42 --stuck`"]);
+    let mut registry = killed(registry);
+    registry.ask(register("last"), at(5000)).unwrap();
+    for question in [claim("last", "push"), assign("executor")] {
+        let reply = registry.ask(question, at(5000)).unwrap();
+        assert!(matches!(&reply, Reply::Refused { because } if because.contains("lost 5 holders")), "{reply:?}");
+    }
+    let target = || "acme/shop#42".parse().unwrap();
+    assert_eq!(registry.ask(Question::Revive { target: target() }, at(5001)).unwrap(), Reply::Done);
+    assert!(matches!(registry.ask(claim("last", "push"), at(5001)).unwrap(), Reply::Claimed { .. }));
+}
+
+#[test]
+fn an_assignment_to_a_group_that_nobody_knows_is_refused_and_makes_none() {
+    let mut registry = stored(MemoryStore::new("journal"));
+    let reply = registry.ask(assign("exekutor"), at(0)).unwrap();
+    assert!(
+        matches!(&reply, Reply::Refused { because } if because.starts_with("no group exekutor is known")),
+        "{reply:?}"
+    );
+    registry.ask(register("a"), at(1)).unwrap();
+    assert!(matches!(registry.ask(assign("executor"), at(1)).unwrap(), Reply::Claimed { .. }));
+    assert!(matches!(registry.ask(assign("exekutor"), at(1)).unwrap(), Reply::Refused { .. }), "nor by asking twice");
+}
+
+#[test]
+fn what_strangers_say_leaves_nothing_behind() {
+    let mut registry = stored(MemoryStore::new("journal"));
+    for number in 0..1000 {
+        let stranger = format!("stranger-{number}");
+        assert_eq!(registry.ask(beat(&stranger, None), at(0)).unwrap(), Reply::UnknownWorker);
+        assert_eq!(registry.ask(claim(&stranger, "push"), at(0)).unwrap(), Reply::UnknownWorker);
+        let superseded = Reply::Advised { advice: Advice::Superseded };
+        assert_eq!(registry.ask(beat(&stranger, Some(7)), at(0)).unwrap(), superseded);
+    }
+    assert_eq!(registry.status(), latido_protocol::registry::RegistryStatus::default());
+    let rows = registry.into_driver().into_store().registry().unwrap();
+    assert_eq!((rows.groups, rows.workers, rows.targets), (vec![], vec![], vec![]));
 }

@@ -148,6 +148,19 @@ fn a_check_on_the_calendar_is_late_at_its_moment_stale_after_its_grace_and_comes
     assert_eq!(world.pass(HOUR), [Verdict::Late, Verdict::Stale]);
 }
 
+// YelpArchive/puppet-cron PR #12
+#[test]
+fn c112_after_a_day_switched_off_nobody_is_stale_who_comes_back_within_his_interval() {
+    let config = || vec![check(Timing::Every(HOUR), 5 * MINUTE)];
+    let mut world = World::new("2026-01-10T02:00:00Z");
+    world.step(config());
+    world.step(vec![signal(Signal::Succeeded, None)]);
+    world.pass(10 * MINUTE);
+    let mut world = world.restart(DAY, config());
+    assert_eq!((world.verdict(), world.pass(45 * MINUTE)), (Verdict::Alive, vec![]));
+    assert_eq!(world.pass(15 * MINUTE), [Verdict::Late, Verdict::Stale], "and no threshold was doubled");
+}
+
 #[test]
 fn the_status_of_a_check_says_what_it_is_and_what_comes_next() {
     let mut world = World::new("2026-01-10T02:00:00Z");

@@ -4,7 +4,7 @@ use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-use crate::{Fingerprint, Moment, SubjectId};
+use crate::{Fingerprint, Moment, SubjectId, WorkerId};
 
 /// Names one alert over its whole life. The order is what the policy asks by: all that one rule says of one subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,8 +39,10 @@ pub enum About {
     Plugin(Fingerprint),
     /// A host, by its name.
     Host(Fingerprint),
-    /// What is watched.
+    /// A job, a check or a process.
     Subject(SubjectId),
+    /// A worker.
+    Worker(WorkerId),
     /// All the subjects of which one rule says the same: the alert that stands for a mass event.
     Group,
 }

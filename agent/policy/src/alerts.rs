@@ -11,7 +11,7 @@ use crate::minimum::{self, LivenessRule};
 use crate::silence::Silences;
 use crate::{
     About, AlertAction, AlertEvent, AlertKey, AlertRecord, AlertSettings, AlertView, Condition, Confirm, Fingerprint,
-    Moment, RuleName, Severity, SilenceEnd, SubjectView,
+    Moment, Phase, RuleName, Severity, SilenceEnd, Verdict,
 };
 
 /// Alerts that are remembered at the same time. One more finding about a subject is counted and dropped, and the next
@@ -150,9 +150,9 @@ impl Alerts {
     }
 
     /// Stands in for the rule `liveness` about one subject.
-    pub(crate) fn look(&mut self, view: &SubjectView, now: Moment) {
-        let (rule, about) = (RuleName::Liveness, About::Subject(view.subject));
-        if let Some((condition, severity)) = minimum::find(view.verdict, view.phase) {
+    pub(crate) fn look(&mut self, about: About, verdict: Verdict, phase: Phase, now: Moment) {
+        let rule = RuleName::Liveness;
+        if let Some((condition, severity)) = minimum::find(verdict, phase) {
             self.find(AlertKey { rule, about, condition }, severity, None, now);
         }
         self.sweep(rule, about, Some(&minimum::CONDITIONS), now);
@@ -229,7 +229,7 @@ impl Alerts {
     pub(crate) fn find(&mut self, key: AlertKey, severity: Severity, host: Option<Fingerprint>, now: Moment) {
         self.unproven.remove(&key);
         if !self.all.contains_key(&key) {
-            if self.all.len() >= ALERTS_MAX && matches!(key.about, About::Subject(_)) {
+            if self.all.len() >= ALERTS_MAX && matches!(key.about, About::Subject(_) | About::Worker(_)) {
                 self.refused_count += 1;
                 self.actions.push_back(AlertAction::Forget { alert: key });
                 return;

@@ -2,6 +2,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use crate::{Epoch, Fingerprint, WorkerId};
 
@@ -9,8 +10,8 @@ use crate::{Epoch, Fingerprint, WorkerId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TargetId(pub u32);
 
-/// Targets without a holder that are remembered for their pickups; the oldest are forgotten first. Nothing else is kept
-/// of a target without a holder: its epochs need no row, since all epochs come from one counter.
+/// Targets without a holder that are remembered for their pickups; the oldest are forgotten first, the stuck among them.
+/// Nothing else is kept of a target without a holder: its epochs need no row, since all epochs come from one counter.
 pub(crate) const UNASSIGNED_MAX: usize = 10_000;
 
 /// One holder's exclusive right.
@@ -63,6 +64,8 @@ pub enum AfterRelease {
     Unassigned {
         /// holders that it lost, this one counted
         pickups: u32,
+        /// those are as many as it may lose
+        is_stuck: bool,
     },
     /// The holder ended by its own will: the target is forgotten.
     Forgotten,
@@ -93,6 +96,15 @@ impl Claims {
         match self.targets.get(&target)?.state {
             TargetState::Held(claim) => Some(claim),
             TargetState::Unassigned { .. } => None,
+        }
+    }
+
+    /// The target, if it has no holder and lost as many as it may.
+    pub(crate) fn stuck(&self, target: TargetId, max_pickups: NonZeroU32) -> Option<(Epoch, u32)> {
+        let Target { state, pickups } = *self.targets.get(&target)?;
+        match state {
+            TargetState::Unassigned { fenced } if pickups >= max_pickups.get() => Some((fenced, pickups)),
+            TargetState::Unassigned { .. } | TargetState::Held(_) => None,
         }
     }
 

@@ -16,6 +16,8 @@ pub struct GroupSettings {
     pub capacity: Option<NonZeroU32>,
     /// claims that one worker may hold
     pub claims_max: NonZeroU32,
+    /// holders that a target may lose: at so many it is stuck, and is given to nobody until a person says so
+    pub max_pickups: NonZeroU32,
     /// the lease of a worker that asks for none of its own
     pub lease: WorkerLease,
 }

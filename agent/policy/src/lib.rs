@@ -76,8 +76,8 @@ pub use pacing::Pacing;
 pub use policy::Policy;
 pub use reason::{Reason, StopReason};
 pub use registry::{
-    ClaimList, FoundWorker, GroupView, Refusal, Registry, RegistryAction, RegistryAnswer, RegistryEvent, Speaker,
-    Sweep, Ticket, WORKERS_MAX, WorkerView,
+    ClaimList, FoundWorker, GROUPS_MAX, GroupView, Refusal, Registry, RegistryAction, RegistryAnswer, RegistryEvent,
+    Speaker, Sweep, Ticket, WORKERS_MAX, WorkerView,
 };
 pub use run::{OPEN_RUNS_MAX, OpenRun, Runs};
 pub use sighting::{

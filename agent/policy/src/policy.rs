@@ -9,8 +9,8 @@ use crate::deadlines::Deadlines;
 use crate::job::{Input, Job, Outbox};
 use crate::watched::{Subject, Watched};
 use crate::{
-    About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, ProcessId, Registry, Severity, Silence,
-    SubjectId, SubjectView,
+    About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, Phase, ProcessId, Registry, Severity,
+    Silence, SubjectId, SubjectView, WorkerView,
 };
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
@@ -153,8 +153,7 @@ impl Policy {
         self.admit(now);
         self.alerts.handle_timeout(now);
         if self.alerts.take_look(now) {
-            let views: Vec<SubjectView> = self.subjects().collect();
-            views.iter().for_each(|view| self.alerts.look(view, now));
+            self.look_at_all(now);
         }
         self.take_alerts();
     }
@@ -297,6 +296,16 @@ impl Policy {
         let fresh = self.registry.gather_due(self.blackout.baseline(now), now);
         self.blackout.believes(Voices::Workers, fresh, self.registry.live_count(), now);
         self.registry.sweep(self.blackout.baseline(now), now);
+    }
+
+    /// Stands in for the rule `liveness` about everybody.
+    fn look_at_all(&mut self, now: Moment) {
+        let of_subject = |view: SubjectView| (About::Subject(view.subject), view.verdict, view.phase);
+        let of_worker = |view: WorkerView| (About::Worker(view.worker), view.verdict, Phase::Running);
+        let all: Vec<_> = self.subjects().map(of_subject).chain(self.registry.workers().map(of_worker)).collect();
+        for (about, verdict, phase) in all {
+            self.alerts.look(about, verdict, phase, now);
+        }
     }
 
     /// A store that is away is an alert of its own, which the driver tells of.

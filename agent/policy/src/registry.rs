@@ -31,6 +31,9 @@ use crate::{
 /// Workers that may be registered: twice what the figures are measured with, in 256 MiB.
 pub const WORKERS_MAX: u32 = 1 << 21;
 
+/// Groups that may be known. A host has a handful; whoever makes up names fills no memory.
+pub const GROUPS_MAX: usize = 10_000;
+
 /// Decides about workers and claims. It is told events and the time, and gives out actions; it looks at nothing itself.
 #[derive(Debug, Default)]
 pub struct Registry {
@@ -85,6 +88,10 @@ impl Registry {
             }
             RegistryEvent::ReleaseAsked { ticket, target, epoch } => {
                 let answer = self.release(target, epoch);
+                self.answer(ticket, answer);
+            }
+            RegistryEvent::ReviveAsked { ticket, target } => {
+                let answer = self.revive_target(target);
                 self.answer(ticket, answer);
             }
             RegistryEvent::DrainAsked { ticket, worker } => self.order(ticket, worker, Turn::Drain),
@@ -157,6 +164,12 @@ impl Registry {
     #[must_use]
     pub fn target(&self, target: TargetId) -> Option<Target> {
         self.claims.target(target).copied()
+    }
+
+    /// Answers what a worker holds.
+    pub fn held_by(&self, worker: WorkerId) -> impl Iterator<Item = (TargetId, Epoch)> + '_ {
+        let held = self.claims.of(worker).into_iter();
+        held.filter_map(|target| Some((target, self.claims.held(target)?.epoch)))
     }
 
     /// Answers every target that is known, in the order of their ids.

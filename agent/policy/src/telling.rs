@@ -135,7 +135,12 @@ impl Alerts {
     pub(crate) fn told_subjects(&self, key: AlertKey) -> u32 {
         match key.about {
             About::Group => self.groups.find(Class::of(key)).map_or(0, |group| group.told),
-            About::Agent | About::Rule(_) | About::Plugin(_) | About::Host(_) | About::Subject(_) => 1,
+            About::Agent
+            | About::Rule(_)
+            | About::Plugin(_)
+            | About::Host(_)
+            | About::Subject(_)
+            | About::Worker(_) => 1,
         }
     }
 }

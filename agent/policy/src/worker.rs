@@ -275,9 +275,12 @@ impl Worker {
     }
 
     fn facts(&self, registration: &Registration, baseline: Moment, now: Moment) -> Facts {
+        let silence = now.since(self.silent_since(baseline));
+        // It was declared dead at its ttl, however little of its silence a restart of the agent remembers.
+        let silence = if self.standing.is_dead() { silence.max(self.ttl()) } else { silence };
         Facts {
             sequence: self.sequence,
-            silence: now.since(self.silent_since(baseline)),
+            silence,
             running: now.since(registration.registered_at),
             ..Facts::bare(Existence::Present)
         }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::files::Spent;
+use crate::registry::TargetName;
 use crate::status::{Phase, SubjectKind, Verdict};
 use crate::{Outcome, Progress, Span, SubjectName, WallTime};
 
@@ -113,6 +114,9 @@ pub enum Body {
         epoch: u64,
         /// who held it
         previous_holder: Option<String>,
+        /// what a worker held
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<TargetName>,
         /// listening time without a beat
         silence_s: Span,
         /// lost attempts so far

@@ -14,6 +14,7 @@ mod excuse;
 pub mod files;
 pub mod journal;
 pub mod layout;
+mod line;
 mod name;
 pub mod notify;
 mod outcome;
@@ -23,6 +24,7 @@ pub mod status;
 mod time;
 
 pub use count::{CountLimit, CountLimitError};
+pub use line::{Line, LineError};
 pub use name::{NameError, SubjectName};
 pub use outcome::{Class, Outcome, OutcomeKind};
 pub use progress::{Progress, ProgressError};

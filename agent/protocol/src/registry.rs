@@ -8,71 +8,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::Advice;
 use crate::status::Verdict;
-use crate::{Span, SubjectName, WallTime};
+use crate::{Line, LineError, Span, SubjectName, WallTime};
 
-/// What is claimed, such as a repository and a pull request: any line of text up to [`TargetName::LENGTH_MAX`] bytes.
+/// What is claimed, such as a repository and a pull request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct TargetName(String);
-
-/// Why a text is not a target's name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TargetError {
-    /// Nothing was given.
-    #[error("a target cannot be empty")]
-    Empty,
-    /// More than [`TargetName::LENGTH_MAX`] bytes.
-    #[error("a target has at most {max} bytes, this one has {0}", max = TargetName::LENGTH_MAX)]
-    TooLong(usize),
-    /// A character that would break the line it is printed on.
-    #[error("a target holds no control characters")]
-    Control,
-}
+#[serde(transparent)]
+pub struct TargetName(Line);
 
 impl TargetName {
-    /// Room for an address with a path; a million of them still fit into memory.
-    pub const LENGTH_MAX: usize = 256;
-
     /// The name as text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 
 impl FromStr for TargetName {
-    type Err = TargetError;
+    type Err = LineError;
 
-    fn from_str(text: &str) -> Result<Self, TargetError> {
-        if text.is_empty() {
-            return Err(TargetError::Empty);
-        }
-        if text.len() > Self::LENGTH_MAX {
-            return Err(TargetError::TooLong(text.len()));
-        }
-        if text.chars().any(char::is_control) {
-            return Err(TargetError::Control);
-        }
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl TryFrom<String> for TargetName {
-    type Error = TargetError;
-
-    fn try_from(text: String) -> Result<Self, TargetError> {
-        text.parse()
-    }
-}
-
-impl From<TargetName> for String {
-    fn from(name: TargetName) -> Self {
-        name.0
+    fn from_str(text: &str) -> Result<Self, LineError> {
+        text.parse().map(Self)
     }
 }
 
 impl fmt::Display for TargetName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        self.0.fmt(f)
     }
 }
 
@@ -94,7 +54,7 @@ pub enum Question {
         /// what
         target: TargetName,
         /// what it is claimed for
-        event: String,
+        event: Line,
         /// who asks
         worker: SubjectName,
         /// its registration's epoch; `None` trusts the name
@@ -114,6 +74,11 @@ pub enum Question {
         target: TargetName,
         /// its claim's epoch
         epoch: u64,
+    },
+    /// A target that has no holder is to be given out again, with no pickups: a person has looked into it.
+    Revive {
+        /// what
+        target: TargetName,
     },
     /// The worker is to take nothing more, and to end when it has finished.
     Drain {
@@ -178,10 +143,10 @@ pub struct WorkerBeat {
     pub sequence: Option<u64>,
     /// its loop state
     #[serde(default)]
-    pub state: Option<String>,
+    pub state: Option<Line>,
     /// what it works on
     #[serde(default)]
-    pub active_job: Option<String>,
+    pub active_job: Option<Line>,
     /// errors it has counted
     #[serde(default)]
     pub errors: u64,
@@ -231,6 +196,8 @@ pub enum Reply {
     Done,
     /// A true no: nobody holds the target.
     NotClaimed,
+    /// No worker of that name is registered.
+    UnknownWorker,
     /// It is refused.
     Refused {
         /// why, in words

@@ -6,7 +6,7 @@ use std::time::Duration;
 use latido_protocol::attempt::Advice;
 use latido_protocol::registry::{Question, Registration, Reply, TargetName, WorkerBeat, WorkerStanding, WorkerStatus};
 use latido_protocol::status::Verdict;
-use latido_protocol::{Span, SubjectName, WallTime};
+use latido_protocol::{Line, Span, SubjectName, WallTime};
 use latido_store::StoreError;
 
 use super::WorkerRegistry;
@@ -50,6 +50,11 @@ struct Desk<'a> {
 #[expect(clippy::expect_used, reason = "the names are written below, and a check fails by a panic")]
 fn name(text: &str) -> SubjectName {
     text.parse().expect("a name")
+}
+
+#[expect(clippy::expect_used, reason = "the lines are written below, and a check fails by a panic")]
+fn line(text: &str) -> Line {
+    text.parse().expect("a line")
 }
 
 #[expect(clippy::expect_used, reason = "the targets are written below, and a check fails by a panic")]
@@ -101,7 +106,7 @@ impl Desk<'_> {
     }
 
     fn beat(&mut self, worker: &str, epoch: Option<u64>) -> Result<Advice, StoreError> {
-        let (state, active_job) = (Some("working".to_owned()), Some("build 7".to_owned()));
+        let (state, active_job) = (Some(line("working")), Some(line("build 7")));
         let beat = WorkerBeat { worker: name(worker), epoch, sequence: None, state, active_job, errors: 2 };
         let reply = self.ask(Question::Beat(beat))?;
         let Reply::Advised { advice } = reply else { panic!("no advice: {reply:?}") };
@@ -110,7 +115,7 @@ impl Desk<'_> {
 
     fn claim(&mut self, worker: &str, of: &str, event: &str) -> Result<Reply, StoreError> {
         let (target, worker) = (target(of), name(worker));
-        self.ask(Question::Claim { target, event: event.to_owned(), worker, epoch: None })
+        self.ask(Question::Claim { target, event: line(event), worker, epoch: None })
     }
 
     fn worker(&self, worker: &str) -> WorkerStatus {

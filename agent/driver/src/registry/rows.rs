@@ -117,6 +117,7 @@ impl Registrar {
         carried: &mut Carried,
     ) {
         let Some(subject) = self.workers.name(worker.0).cloned() else { return };
+        carried.changed.push(subject.clone());
         carried.entries.push(Body::Transition {
             subject,
             kind: SubjectKind::Worker,
@@ -192,7 +193,7 @@ impl Registrar {
         for ReleasedClaim { target, epoch, after } in registry.released(claims) {
             let Some(name) = self.targets.name(target.0).map(ToString::to_string) else { continue };
             carried.writes.push(match after {
-                AfterRelease::Unassigned { pickups } => RegistryWrite::Target(TargetRow {
+                AfterRelease::Unassigned { pickups, is_stuck: _ } => RegistryWrite::Target(TargetRow {
                     name,
                     holder: None,
                     epoch: epoch.0,
@@ -214,26 +215,47 @@ impl Registrar {
         let silence = dead.map_or(Duration::ZERO, |view| view.silence);
         for claim in registry.released(claims) {
             let Some(target) = self.targets.name(claim.target.0) else { continue };
-            let AfterRelease::Unassigned { pickups } = claim.after else { continue };
+            let AfterRelease::Unassigned { pickups, is_stuck } = claim.after else { continue };
             carried.entries.push(Body::LeaseExpired {
                 subject: subject.clone(),
                 attempt: 0,
                 epoch: claim.epoch.0,
-                previous_holder: Some(format!("worker {subject}, of target {target}")),
+                previous_holder: Some(self.holder(worker, subject)),
+                target: Some(target.clone()),
                 silence_s: Span(silence),
                 pickups,
             });
+            if is_stuck {
+                let detail = format!("target {target} lost {pickups} holders: `latido release {target} --stuck`");
+                carried.entries.push(Body::Agent { what: "target-stuck".to_owned(), detail });
+            }
         }
     }
 
+    /// Who a worker is, as it is told beside what it held.
+    fn holder(&self, worker: WorkerId, name: &SubjectName) -> String {
+        let note = self.notes.get(&worker);
+        let host = note.and_then(|note| note.host.as_ref()).map(|host| format!(" on {host}"));
+        let pid = note.and_then(|note| note.pid).map(|pid| format!(", pid {pid}"));
+        format!("worker {name}{}{}", host.unwrap_or_default(), pid.unwrap_or_default())
+    }
+
     fn report(&self, sweep: Sweep, registry: &Registry, carried: &mut Carried) {
-        let Sweep { missing_count, dead_count, released_count } = sweep;
+        let Sweep { missing_count, dead_count, released_count, stuck_count } = sweep;
         let names: Vec<&str> =
             registry.swept().iter().filter_map(|worker| Some(self.workers.name(worker.0)?.as_str())).collect();
         let names = names.join(", ");
-        tracing::warn!(missing_count, dead_count, released_count, workers = names, "a sweep found silent workers");
+        tracing::warn!(
+            missing_count,
+            dead_count,
+            released_count,
+            stuck_count,
+            workers = names,
+            "a sweep found silent workers"
+        );
         let detail = format!(
-            "{missing_count} workers missing, {dead_count} declared dead, {released_count} claims released: {names}"
+            "{missing_count} workers missing, {dead_count} declared dead, {released_count} claims released, \
+             {stuck_count} targets stuck: {names}"
         );
         carried.entries.push(Body::Agent { what: "sweep".to_owned(), detail });
     }
@@ -277,6 +299,7 @@ impl Registrar {
             RegistryAnswer::CapacityRejected(limit) => Reply::CapacityRejected { because: self::limit(limit) },
             RegistryAnswer::Done => Reply::Done,
             RegistryAnswer::Refused(Refusal::NotClaimed) => Reply::NotClaimed,
+            RegistryAnswer::Refused(Refusal::UnknownWorker) => Reply::UnknownWorker,
             RegistryAnswer::Refused(refusal) => refused(self::refusal(refusal)),
         }
     }
@@ -341,6 +364,12 @@ fn refusal(refusal: Refusal) -> String {
         Refusal::OldInstance { instance } => format!("instance {} of the group has begun since", instance.0),
         Refusal::Superseded => "the worker is dead to the agent, or another process has its name".to_owned(),
         Refusal::Draining => "the worker drains and takes nothing more".to_owned(),
+        Refusal::GroupsFull => format!("{} groups are known, and more are not taken", latido_policy::GROUPS_MAX),
+        Refusal::Stuck { pickups, fenced: _ } => {
+            format!(
+                "it is stuck: it lost {pickups} holders, and is given to nobody until `latido release TARGET --stuck`"
+            )
+        }
         Refusal::NotClaimed => "nobody holds the target".to_owned(),
         Refusal::OldEpoch { epoch } => format!("the target was claimed again since, with epoch {}", epoch.0),
     }

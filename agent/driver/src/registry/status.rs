@@ -39,6 +39,14 @@ impl Registrar {
         RegistryStatus { workers: workers.collect(), targets }
     }
 
+    /// One worker of this name, with what it holds.
+    pub(crate) fn worker_named(&self, name: &SubjectName, registry: &Registry) -> Option<WorkerStatus> {
+        let view = registry.worker(self.worker(name)?)?;
+        let held = registry.held_by(view.worker);
+        let targets = held.filter_map(|(target, _)| self.targets.name(target.0).cloned()).collect();
+        self.worker_status(name, &view, targets)
+    }
+
     fn worker_status(&self, name: &SubjectName, view: &WorkerView, targets: Vec<TargetName>) -> Option<WorkerStatus> {
         let note = self.notes.get(&view.worker)?;
         Some(WorkerStatus {
@@ -48,7 +56,10 @@ impl Registrar {
             epoch: view.epoch.0,
             status: standing(view.standing),
             verdict: translate::verdict(view.verdict),
-            reason: view.because.to_string(),
+            reason: match view.baseline {
+                Some(_) => format!("{}; it counts since the agent began to hear again", view.because),
+                None => view.because.to_string(),
+            },
             host: note.host.clone(),
             pid: note.pid,
             registered: note.registered_at,

@@ -173,3 +173,68 @@ fn a_sweep_reports_once_whom_it_gave_up_and_why() {
     assert_eq!(report, expected);
     assert!(world.step(vec![]).sweep.is_empty(), "once");
 }
+
+#[test]
+fn a_worker_cannot_have_the_name_of_a_job() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    world.step(vec![found]);
+    let registration = latido_protocol::registry::Registration {
+        worker: crate::world::name(),
+        group: "executor".parse().unwrap(),
+        instance: None,
+        interval_s: None,
+        ttl_s: None,
+        missed: None,
+        start_within_s: None,
+        host: None,
+        pid: None,
+    };
+    let question = Box::new(latido_protocol::registry::Question::Register(registration));
+    let replies = world.step(vec![Fact::Asked { ticket: 1, question }]).replies;
+    let because = "a job has this name".to_owned();
+    assert_eq!(replies, [(1, latido_protocol::registry::Reply::Refused { because })]);
+    assert_eq!(world.driver.subjects(&[]).len(), 1);
+}
+
+// Supervisor/supervisor PR #1047 (issue #1043)
+#[test]
+fn c009_a_wall_clock_that_goes_back_in_the_start_window_moves_no_deadline() {
+    let mut world = World::new(MemoryStore::default());
+    let found = with(world.found(FoundState::Running, 1), |found| found.job.settings.start_within = Span(3 * SECOND));
+    world.step(vec![found]);
+    let hour_ago = |world: &World| WallTime::from_millis(world.wall().as_millis() - 3_600_000);
+    let mut verdicts = Vec::new();
+    for _ in 0..40 {
+        world.monotonic += SECOND / 10;
+        let reading =
+            latido_driver::Reading { monotonic: world.monotonic, boottime: world.monotonic, wall: hour_ago(&world) };
+        assert!(world.driver.step(vec![], reading).wake_in <= latido_driver::PASS_EVERY);
+        verdicts.push(world.verdict());
+    }
+    let first_missing = verdicts.iter().position(|verdict| *verdict == Verdict::Missing);
+    assert_eq!(first_missing, Some(29), "three seconds of real time: {verdicts:?}");
+}
+
+// kubernetes/kubernetes PR #16830 (review)
+#[test]
+fn c015_a_beat_counts_by_what_changed_and_never_by_its_timestamp() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    world.step(vec![found]);
+    let beat = |world: &World, sequence: u64, skew: i64| {
+        let Fact::Heard { mut status } = world.status(sequence, Duration::ZERO) else { unreachable!() };
+        let theirs = WallTime::from_millis(world.wall().as_millis().saturating_add_signed(skew));
+        (status.at, status.last_beat) = (theirs, Some(theirs));
+        Fact::Heard { status }
+    };
+    for sequence in 1..=8 {
+        let skew = if sequence % 2 == 0 { 3_600_000 } else { -3_600_000 };
+        let fact = beat(&world, sequence, skew);
+        world.step(vec![fact]);
+        world.pass(3 * SECOND);
+        assert_eq!(world.verdict(), Verdict::Alive, "beat {sequence}");
+    }
+    world.pass(8 * SECOND);
+    assert_eq!(world.verdict(), Verdict::Stale, "the last one lies an hour ahead, and is old all the same");
+}

@@ -139,6 +139,8 @@ pub struct Sweep {
     pub dead_count: u32,
     /// claims that were released by that
     pub released_count: u32,
+    /// targets that are stuck by that
+    pub stuck_count: u32,
 }
 
 /// What a question is answered.
@@ -200,6 +202,15 @@ pub enum Refusal {
     Superseded,
     /// The worker drains.
     Draining,
+    /// More groups are known than there may be.
+    GroupsFull,
+    /// The target was given up: it lost as many holders as it may, and waits for a person.
+    Stuck {
+        /// holders that it lost
+        pickups: u32,
+        /// the claim that was fenced off last
+        fenced: Epoch,
+    },
     /// Nobody holds the target.
     NotClaimed,
     /// The target was claimed again since.

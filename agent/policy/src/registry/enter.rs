@@ -10,7 +10,9 @@ use crate::{
     WorkerId, WorkerLease, WorkerReport, WorkerStanding,
 };
 
-use super::{ClaimList, FoundWorker, Refusal, Registry, RegistryAction, RegistryAnswer, Speaker, WORKERS_MAX};
+use super::{
+    ClaimList, FoundWorker, GROUPS_MAX, Refusal, Registry, RegistryAction, RegistryAnswer, Speaker, WORKERS_MAX,
+};
 
 /// What becomes of the targets that a worker holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +26,11 @@ pub(super) enum Release {
 impl Registry {
     pub(super) fn add_group(&mut self, id: GroupId, settings: GroupSettings, instance: Epoch) {
         self.epoch = self.epoch.max(instance);
+        let has_room = self.groups.len() < GROUPS_MAX;
         match self.groups.get_mut(&id) {
             Some(group) => group.settings = settings,
-            None => {
-                self.groups.insert(id, Group::new(settings, instance));
-            }
+            None if has_room => _ = self.groups.insert(id, Group::new(settings, instance)),
+            None => {}
         }
         let members: Vec<WorkerId> = self.members(id).collect();
         members.into_iter().for_each(|worker| self.offer(worker));
@@ -38,7 +40,8 @@ impl Registry {
         if self.groups.contains_key(&group) {
             self.actions.push_back(RegistryAction::TakeGroupLock { ticket, group });
         } else {
-            self.answer(ticket, RegistryAnswer::Refused(Refusal::UnknownGroup));
+            let refusal = self.unknown_group();
+            self.answer(ticket, RegistryAnswer::Refused(refusal));
         }
     }
 
@@ -59,6 +62,11 @@ impl Registry {
         RegistryAnswer::Opened { instance }
     }
 
+    /// Why a group is not known, although whoever asked told of it.
+    fn unknown_group(&self) -> Refusal {
+        if self.groups.len() >= GROUPS_MAX { Refusal::GroupsFull } else { Refusal::UnknownGroup }
+    }
+
     fn members(&self, group: GroupId) -> impl Iterator<Item = WorkerId> + '_ {
         let members = self.workers.iter().filter(move |(_, record, _)| record.group == group);
         members.map(|(worker, _, _)| worker)
@@ -72,7 +80,7 @@ impl Registry {
         lease: Option<WorkerLease>,
         now: Moment,
     ) -> RegistryAnswer {
-        let Some(group) = self.groups.get(&id) else { return RegistryAnswer::Refused(Refusal::UnknownGroup) };
+        let Some(group) = self.groups.get(&id) else { return RegistryAnswer::Refused(self.unknown_group()) };
         let (current, lease) = (group.instance, lease.unwrap_or(group.settings.lease));
         if instance.is_some_and(|instance| instance != current) {
             return RegistryAnswer::Refused(Refusal::OldInstance { instance: current });
@@ -153,12 +161,14 @@ impl Registry {
     /// Takes all claims from a worker, and names them.
     pub(super) fn take_claims(&mut self, worker: WorkerId, release: Release) -> ClaimList {
         let first = self.released.len() as u32;
+        let group = self.record(worker).and_then(|record| self.groups.get(&record.group));
+        let max_pickups = group.map_or(u32::MAX, |group| group.settings.max_pickups.get());
         for target in self.claims.of(worker) {
             let Some(known) = self.claims.forget(target) else { continue };
             let TargetState::Held(claim) = known.state else { continue };
             let (mut after, pickups) = (AfterRelease::Forgotten, known.pickups.saturating_add(1));
             if release == Release::Lost {
-                after = AfterRelease::Unassigned { pickups };
+                after = AfterRelease::Unassigned { pickups, is_stuck: pickups >= max_pickups };
                 let state = TargetState::Unassigned { fenced: claim.epoch };
                 self.restore_target(target, Target { state, pickups });
             }

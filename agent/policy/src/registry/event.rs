@@ -102,6 +102,13 @@ pub enum RegistryEvent {
         /// its claim's epoch
         epoch: Epoch,
     },
+    /// A person wants a target that has no holder to be given out again, with no pickups.
+    ReviveAsked {
+        /// the question
+        ticket: Ticket,
+        /// which
+        target: TargetId,
+    },
     /// Somebody wants a worker to take nothing more.
     DrainAsked {
         /// the question

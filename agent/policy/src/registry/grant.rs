@@ -1,5 +1,7 @@
 //! Who gets a target: claim, assign, release.
 
+use core::num::NonZeroU32;
+
 use crate::{Claim, ClaimLimit, Fingerprint, GroupId, TargetId, TargetState, WorkerId, WorkerStanding};
 
 use super::{Refusal, Registry, RegistryAction, RegistryAnswer, Speaker};
@@ -23,6 +25,7 @@ impl Registry {
             WorkerStanding::Dead(_) => return Err(Refusal::Superseded),
         }
         let group = self.groups.get(&record.group).ok_or(Refusal::UnknownGroup)?;
+        self.is_given_out(target, group.settings.max_pickups)?;
         if let Some(limit) = group.is_full() {
             return Ok(RegistryAnswer::CapacityRejected(limit));
         }
@@ -52,6 +55,8 @@ impl Registry {
         if let Some(Claim { holder, epoch, .. }) = self.claims.held(target) {
             return Ok(RegistryAnswer::Claimed { holder, epoch });
         }
+        let max_pickups = self.groups.get(&id).ok_or(Refusal::UnknownGroup)?.settings.max_pickups;
+        self.is_given_out(target, max_pickups)?;
         let group = self.groups.get_mut(&id).ok_or(Refusal::UnknownGroup)?;
         if let Some(limit) = group.is_full() {
             return Ok(RegistryAnswer::CapacityRejected(limit));
@@ -62,6 +67,11 @@ impl Registry {
         Ok(self.grant(target, worker, None))
     }
 
+    fn is_given_out(&self, target: TargetId, max_pickups: NonZeroU32) -> Result<(), Refusal> {
+        let stuck = self.claims.stuck(target, max_pickups);
+        stuck.map_or(Ok(()), |(fenced, pickups)| Err(Refusal::Stuck { pickups, fenced }))
+    }
+
     fn grant(&mut self, target: TargetId, holder: WorkerId, event: Option<Fingerprint>) -> RegistryAnswer {
         let epoch = self.next_epoch();
         let claim = Claim { holder, epoch, event };
@@ -69,6 +79,18 @@ impl Registry {
         self.count_claim(holder);
         self.actions.push_back(RegistryAction::RecordClaim { target, claim });
         RegistryAnswer::Claimed { holder, epoch }
+    }
+
+    /// A person has looked into what became of the holders: the target is as if it had lost none.
+    pub(super) fn revive_target(&mut self, target: TargetId) -> RegistryAnswer {
+        if let Some(Claim { holder, epoch, .. }) = self.claims.held(target) {
+            return RegistryAnswer::AlreadyClaimed { holder, epoch };
+        }
+        if self.claims.forget(target).is_none() {
+            return RegistryAnswer::Refused(Refusal::NotClaimed);
+        }
+        self.actions.push_back(RegistryAction::RemoveTarget { target });
+        RegistryAnswer::Done
     }
 
     pub(super) fn release(&mut self, target: TargetId, epoch: crate::Epoch) -> RegistryAnswer {

@@ -1,7 +1,7 @@
 //! What is due: first beats that did not come, and leases that ran out.
 
 use crate::worker::{Turn, Worker};
-use crate::{Judgement, Moment, Reason, Verdict, WorkerId};
+use crate::{AfterRelease, Judgement, Moment, Reason, ReleasedClaim, Verdict, WorkerId};
 
 use super::enter::Release;
 use super::{Registry, RegistryAction, Sweep};
@@ -88,6 +88,9 @@ impl Registry {
         let claims = self.take_claims(worker, Release::Lost);
         sweep.dead_count += 1;
         sweep.released_count += claims.count;
+        let is_stuck = |claim: &&ReleasedClaim| matches!(claim.after, AfterRelease::Unassigned { is_stuck: true, .. });
+        let stuck = self.released(claims).iter().filter(is_stuck).count();
+        sweep.stuck_count += u32::try_from(stuck).unwrap_or(u32::MAX);
         self.actions.push_back(RegistryAction::ReapWorker {
             worker,
             group: record.group,

@@ -171,6 +171,7 @@ pub(crate) fn name(alert: AlertKey) -> String {
     let condition = alert.condition.word().unwrap_or("other");
     match alert.about {
         About::Subject(subject) => format!("{} {condition}", subject.0),
+        About::Worker(worker) => format!("worker {} {condition}", worker.0),
         About::Group => format!("many {condition}"),
         About::Agent => format!("agent {condition}"),
         About::Rule(_) => format!("rule {condition}"),

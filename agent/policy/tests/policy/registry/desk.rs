@@ -37,9 +37,9 @@ pub(crate) fn lease() -> WorkerLease {
     WorkerLease::after_missed(seconds(30), count(3), seconds(60)).unwrap()
 }
 
-/// Eight claims in all, two a worker.
+/// Eight claims in all, two a worker; a target may lose a hundred holders.
 pub(crate) fn settings() -> GroupSettings {
-    GroupSettings { capacity: Some(count(8)), claims_max: count(2), lease: lease() }
+    GroupSettings { capacity: Some(count(8)), claims_max: count(2), max_pickups: count(100), lease: lease() }
 }
 
 /// A policy and the time.
@@ -81,15 +81,15 @@ impl Desk {
         let mut taken = Vec::new();
         self.released.clear();
         while let Some(action) = self.policy.poll_action() {
-            let action = match action {
-                Action::Registry(action) => action,
-                Action::RecordBlackout { change } => {
-                    self.doubts.push(change);
-                    continue;
-                }
-                Action::Alert(_) => continue,
-                other => panic!("no job is known: {other:?}"),
-            };
+            if let Action::RecordBlackout { change } = action {
+                self.doubts.push(change);
+                continue;
+            }
+            // The alert about the agent itself.
+            if matches!(action, Action::Alert(_)) {
+                continue;
+            }
+            let Action::Registry(action) = action else { panic!("no job is known: {action:?}") };
             if let Some(claims) = claims(&action) {
                 self.released.extend(self.policy.registry().released(claims));
             }
@@ -172,6 +172,10 @@ impl Desk {
 
     pub(crate) fn release(&mut self, of: u32, epoch: Epoch) -> RegistryAnswer {
         self.ask(RegistryEvent::ReleaseAsked { ticket: TICKET, target: target(of), epoch })
+    }
+
+    pub(crate) fn revive_target(&mut self, of: u32) -> RegistryAnswer {
+        self.ask(RegistryEvent::ReviveAsked { ticket: TICKET, target: target(of) })
     }
 
     pub(crate) fn drain(&mut self, number: u32) -> RegistryAnswer {

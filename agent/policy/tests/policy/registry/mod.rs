@@ -7,4 +7,5 @@ mod field_cases;
 mod instances;
 mod properties;
 mod restarts;
+mod stuck;
 mod worker_registry;

@@ -82,3 +82,12 @@ fn a_claim_whose_holder_has_no_row_is_not_held_for_ever() {
     desk.register(1);
     assert!(desk.claimed(1, 7) > Epoch(40));
 }
+
+#[test]
+fn a_dead_worker_is_stale_however_little_of_its_silence_a_restart_remembers() {
+    let mut desk = Desk::new(settings());
+    let standing = WorkerStanding::Dead(Death::Silent);
+    let found = FoundWorker { standing, recorded: Verdict::Stale, ..found(desk.now, 10) };
+    desk.tell(RegistryEvent::WorkerRestored { worker: worker(1), found });
+    assert_eq!(desk.verdict(1), Verdict::Stale);
+}

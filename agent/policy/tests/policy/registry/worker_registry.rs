@@ -139,10 +139,10 @@ fn ac4_missed_intervals_in_a_row_make_it_dead_and_release_all_it_holds() {
                 because
             },
             RegistryAction::ReapWorker { worker: worker(1), group: GROUP, instance, epoch, heard_at, claims, because },
-            RegistryAction::ReportSweep(Sweep { missing_count: 0, dead_count: 1, released_count: 2 }),
+            RegistryAction::ReportSweep(Sweep { missing_count: 0, dead_count: 1, released_count: 2, stuck_count: 0 }),
         ]
     );
-    let after = AfterRelease::Unassigned { pickups: 1 };
+    let after = AfterRelease::Unassigned { pickups: 1, is_stuck: false };
     let lost = |of, epoch| ReleasedClaim { target: target(of), epoch, after };
     assert_eq!(desk.released, [lost(7, first), lost(8, second)]);
     assert_eq!(desk.policy.registry().swept(), [worker(1)]);
@@ -320,7 +320,7 @@ fn one_sweep_makes_one_report_that_names_a_bounded_number() {
     desk.now = desk.now.after(seconds(100));
     let actions = desk.pass(seconds(0));
     let reports: Vec<_> = actions.iter().filter(|action| matches!(action, RegistryAction::ReportSweep(_))).collect();
-    let sweep = Sweep { missing_count: 0, dead_count: 150, released_count: 0 };
+    let sweep = Sweep { missing_count: 0, dead_count: 150, released_count: 0, stuck_count: 0 };
     assert_eq!(reports, [&RegistryAction::ReportSweep(sweep)]);
     assert_eq!(desk.policy.registry().swept().len(), 100);
 }
