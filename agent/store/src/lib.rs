@@ -9,6 +9,7 @@
 mod alert_conformance;
 mod alert_queries;
 mod alert_rows;
+mod beats;
 pub mod conformance;
 mod error;
 mod memory;
@@ -22,6 +23,7 @@ mod sqlite;
 mod store;
 
 pub use alert_rows::{AlertRow, SilenceRow};
+pub use beats::{Beat, BeatBatch, BeatsKept};
 pub use error::{Cause, OpenError, StoreError};
 pub use memory::MemoryStore;
 pub use open::{LOG_BYTES_MAX, set_aside_damaged};
