@@ -1,5 +1,5 @@
 //! What the benchmarks of crates measure with: clocks, memory, bytes written, and how figures are told.
-#![allow(dead_code, reason = "each benchmark uses a part of it")]
+#![expect(dead_code, reason = "each benchmark uses a part of it")]
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ impl Registrar {
         }
         let silence_is_known = rows.beats_lost.is_none();
         for row in rows.workers {
-            self.restore_worker(&row, silence_is_known, &mut events);
+            self.restore_worker(row, silence_is_known, &mut events);
         }
         for row in rows.targets {
             self.restore_target(&row, &mut events);
@@ -36,7 +36,7 @@ impl Registrar {
         events
     }
 
-    fn restore_worker(&mut self, row: &WorkerRow, silence_is_known: bool, events: &mut Vec<RegistryEvent>) {
+    fn restore_worker(&mut self, row: WorkerRow, silence_is_known: bool, events: &mut Vec<RegistryEvent>) {
         let (Ok(name), Ok(group)) = (row.name.parse(), row.group.parse()) else { return };
         let group = self.group(&group, events);
         let worker = WorkerId(self.workers.add(&name));
@@ -67,10 +67,10 @@ impl Registrar {
         let note = Note {
             registered_at: WallTime::from_millis(row.registered_ms),
             beat_at: row.beat.at_ms.map(WallTime::from_millis),
-            host: row.host.clone(),
+            host: row.host,
             pid: row.pid,
-            state: row.beat.state.clone(),
-            active_job: row.beat.active_job.clone(),
+            state: row.beat.state,
+            active_job: row.beat.active_job,
         };
         self.notes.insert(worker, note);
     }

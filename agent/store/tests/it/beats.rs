@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use latido_store::{
     Batch, Beat, BeatBatch, RegistryRows, RegistryWrite, SqliteStore, Store, StoreError, WorkerRow, set_aside_damaged,
 };
 
+use crate::killed;
 use crate::support::{self, SmallDisk};
 
 /// Bytes of a file's header, of a batch's frame, and of a beat without texts.
@@ -281,7 +281,7 @@ fn beats_that_were_acknowledged_outlive_kill_9() {
     let (_directory, path) = support::place();
     drop(opened(&path, WORKERS));
     for kill in 0..20_usize {
-        let mut child = keeping(&path);
+        let mut child = killed::process("beats::process_that_keeps_beats_until_it_is_killed", STORE, &path);
         let (mut acknowledged, mut seen) = (0, 0);
         for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
             let Some((_, sequence)) = line.split_once("kept ") else { continue };
@@ -315,15 +315,4 @@ fn process_that_keeps_beats_until_it_is_killed() {
         writeln!(out, "kept {sequence}").unwrap();
         out.flush().unwrap();
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the test needs a process of its own to kill")]
-fn keeping(path: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "beats::process_that_keeps_beats_until_it_is_killed", "--nocapture"])
-        .env(STORE, path)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
 }

@@ -49,7 +49,7 @@ pub(crate) fn size(path: &Path, suffix: &str) -> u64 {
 /// A file system in memory, of one size, that goes with the value.
 pub(crate) struct SmallDisk {
     pub(crate) place: PathBuf,
-    _directory: tempfile::TempDir,
+    _directory: TempDir,
 }
 
 impl SmallDisk {
