@@ -172,7 +172,10 @@ fn run(driver: &mut Driver<SqliteStore>, start: Duration, until_ms: u64, seen: &
         driver.rest(reading());
         // Beats come in one by one; the driver takes those of a few milliseconds at once.
         let pause = output.wake_in.min(Duration::from_millis(4)).min(end.saturating_sub(done));
-        rustix::thread::nanosleep(&rustix::thread::Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) });
+        let _slept_less = rustix::thread::nanosleep(&rustix::thread::Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(pause.subsec_nanos()),
+        });
     }
 }
 
