@@ -14,37 +14,18 @@ use latido_policy::{
     Ticket, Verdict, WorkerId, WorkerLease, WorkerReport, WorkerStanding,
 };
 
+mod measure;
+
+use measure::{measured, nanos_each, resident, spread};
+
 const WORKERS: u32 = 1_000_000;
 const GROUP: GroupId = GroupId(0);
 /// Each beats every 30 s.
 const BEATS_A_SECOND: u64 = 33_333;
 const NANOS: u64 = 1_000_000_000;
-/// Of every machine that this runs on.
-const PAGE_BYTES: u64 = 4096;
-
-fn cpu() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
-}
-
-fn measured<T>(work: impl FnOnce() -> T) -> (Duration, T) {
-    let start = cpu();
-    let done = work();
-    (cpu() - start, done)
-}
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
-}
-
-fn nanos_each(length: Duration, count: u64) -> f64 {
-    length.as_secs_f64() * 1e9 / count as f64
-}
-
-/// Bytes of memory that this process has in use.
-fn resident() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * PAGE_BYTES
 }
 
 /// Its own ttl for each: 180 s and up to 18 s more.
@@ -81,9 +62,8 @@ fn filled(now: Moment) -> Policy {
     policy
 }
 
-/// Workers in an order in which no cache helps.
 fn shuffled(round: u64) -> u32 {
-    ((round * 607_363) % u64::from(WORKERS)) as u32
+    measure::shuffled(round, WORKERS)
 }
 
 fn beat(worker: u32) -> Event {
@@ -128,12 +108,6 @@ fn beats(policy: &mut Policy, start: Moment) -> (Moment, Vec<f64>, Vec<f64>) {
         timers.push(nanos_each(timer, COUNT));
     }
     (now, all, timers)
-}
-
-/// Least and median, as text: neighbours on the machine add to the cost, and never take from it.
-fn spread(mut costs: Vec<f64>, unit: &str) -> String {
-    costs.sort_by(f64::total_cmp);
-    format!("{:.1} {unit} (least {:.1})", costs[costs.len() / 2], costs[0])
 }
 
 /// The same beats with every deadline in a tree, moved by each beat.
@@ -247,8 +221,7 @@ fn main() {
     let before = resident();
     let (start, mut policy) = measured(|| filled(now));
     let bytes = (resident() - before) as f64 / f64::from(WORKERS);
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("1,000,000 workers, each with its own ttl; load {}", load.trim());
+    println!("1,000,000 workers, each with its own ttl; load {}", measure::load());
     println!("memory of a subject: {bytes:.1} B (target 128)");
     println!("taken in at the start: {:.1} ns each", nanos_each(start, WORKERS.into()));
     let (now, all, timer) = beats(&mut policy, now);

@@ -109,6 +109,8 @@ pub struct Driver<S> {
     registrar: Registrar,
     carried: Carried,
     replies: Vec<(u64, Reply)>,
+    /// beats that the store kept and could not read, in words, until the journal is told
+    beats_lost: Option<String>,
 }
 
 /// What the store remembered of a subject from before the agent's start.
@@ -141,7 +143,9 @@ impl<S: Store> Driver<S> {
             .collect();
         let listening = Listening::default();
         let (mut policy, mut registrar) = (Policy::default(), Registrar::new(listening.now()));
-        for event in registrar.restore(store.registry()?, listening.now()) {
+        let rows = store.registry()?;
+        let beats_lost = rows.beats_lost.clone();
+        for event in registrar.restore(rows, listening.now()) {
             policy.handle_event(Event::Registry(event), listening.now());
         }
         Ok(Self {
@@ -154,6 +158,7 @@ impl<S: Store> Driver<S> {
             registrar,
             carried: Carried::default(),
             replies: Vec::new(),
+            beats_lost,
             slots: SlotBook::default(),
             sweep: Sweep::default(),
             calendar: Calendar::default(),
@@ -197,6 +202,7 @@ impl<S: Store> Driver<S> {
             self.tell_silences(wall);
         }
         self.restore_alerts(wall);
+        self.tell_lost_beats(wall);
         for fact in facts {
             self.apply(fact, now, wall);
         }
@@ -207,7 +213,7 @@ impl<S: Store> Driver<S> {
         // What fired for workers that have gone ends with them.
         self.carry_all(wall);
         self.save_checks(now);
-        let store_error = self.commit().err();
+        let store_error = self.commit().and_then(|()| self.keep_beats()).err();
         self.tell_store(store_error.is_some());
         let sweep = std::mem::take(&mut self.sweep);
         if !sweep.is_empty() {
@@ -334,13 +340,29 @@ impl<S: Store> Driver<S> {
         }
     }
 
+    /// Gives the store the beats that are due, after the rows that they belong to.
+    fn keep_beats(&mut self) -> Result<(), StoreError> {
+        let Some(batch) = self.registrar.beats(self.policy.registry()) else { return Ok(()) };
+        let kept = self.store.keep_beats(&batch)?;
+        self.registrar.beats_were_kept(kept);
+        Ok(())
+    }
+
+    /// Says, once, that beats from before the start cannot be read.
+    fn tell_lost_beats(&mut self, wall: latido_protocol::WallTime) {
+        let Some(lost) = self.beats_lost.take() else { return };
+        let detail = format!("beats of workers were lost, and each has a whole ttl from this start on: {lost}");
+        tracing::error!("{detail}");
+        self.pending.entries.push(record::entry(wall, &record::noted("beats-lost", detail)));
+    }
+
     /// Keeps what waits for the store within bounds: the newest row of each subject, and beats up to a number.
     fn bound_pending(&mut self) {
         let mut seen = BTreeSet::new();
         self.pending.subjects.reverse();
         self.pending.subjects.retain(|row| seen.insert(row.name.clone()));
         self.pending.subjects.reverse();
-        // A beat that was not written is written with the next one.
+        // How long was listened is written again with the next step.
         self.pending.registry.retain(|write| !registry::is_passing(write));
         let beats = self.pending.entries.iter().filter(|entry| entry.kind == "beat").count();
         let mut excess = beats.saturating_sub(PENDING_BEATS_MAX);

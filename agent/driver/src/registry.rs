@@ -3,6 +3,7 @@
 //! It decides nothing, and it does not know where the rows go: the driver puts them into the store, and
 //! [`MemoryRegistry`] drops them.
 
+mod beats;
 pub mod conformance;
 mod embed;
 mod names;
@@ -87,8 +88,12 @@ pub(crate) struct Registrar {
     events: BTreeMap<TargetId, String>,
     /// the texts of questions, until they are answered: only what the policy took is kept
     asked: BTreeMap<u64, Asked>,
-    /// workers whose newest beat is not written yet
+    /// workers whose newest beat is not kept yet
     dirty: BTreeSet<WorkerId>,
+    /// beats are due to be kept; they stay so while the store is away
+    beats_are_due: bool,
+    /// the first whose beat is still to be given in this round, in which everybody's is
+    round: Option<WorkerId>,
     /// numbers that may be free when all actions are carried
     leaving: Vec<Leaving>,
     written_epoch: Epoch,
@@ -144,6 +149,8 @@ impl Registrar {
             events: BTreeMap::new(),
             asked: BTreeMap::new(),
             dirty: BTreeSet::new(),
+            beats_are_due: false,
+            round: None,
             leaving: Vec::new(),
             written_epoch: Epoch(0),
             written_at: None,
@@ -315,14 +322,14 @@ impl Registrar {
     /// Answers whether beats wait for the disk, or a lease runs: how long was listened is a part of its silence, which
     /// has to add up over restarts.
     fn waits(&self, registry: &Registry) -> bool {
-        !self.dirty.is_empty() || registry.poll_timeout().is_some()
+        !self.dirty.is_empty() || self.round.is_some() || registry.poll_timeout().is_some()
     }
 }
 
-/// Answers whether the change is made again by itself: of what was heard, the newest replaces the last.
+/// Answers whether the change is made again by itself: how long was listened replaces the last.
 pub(crate) fn is_passing(write: &RegistryWrite) -> bool {
     match write {
-        RegistryWrite::Beat { .. } | RegistryWrite::Listened(_) => true,
+        RegistryWrite::Listened(_) => true,
         RegistryWrite::Group(_)
         | RegistryWrite::Worker(_)
         | RegistryWrite::Reap { .. }

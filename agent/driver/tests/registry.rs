@@ -271,3 +271,64 @@ fn what_strangers_say_leaves_nothing_behind() {
     let rows = registry.into_driver().into_store().registry().unwrap();
     assert_eq!((rows.groups, rows.workers, rows.targets), (vec![], vec![], vec![]));
 }
+
+fn sqlite(path: &std::path::Path) -> StoredRegistry<SqliteStore> {
+    stored(SqliteStore::open(path).unwrap())
+}
+
+/// A registry on a file whose three workers beat at second 0 and at second 60, with the beats kept.
+fn three_that_beat(path: &std::path::Path) {
+    let mut registry = sqlite(path);
+    for second in [0, 60] {
+        for worker in ["a", "b", "c"] {
+            if second == 0 {
+                registry.ask(register(worker), at(second)).unwrap();
+            }
+            registry.ask(beat(worker, None), at(second)).unwrap();
+        }
+        pass(&mut registry, second, second + 60);
+    }
+}
+
+#[test]
+fn a_restart_knows_the_last_beats_that_were_kept_beside_the_database() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("latido.db");
+    three_that_beat(&path);
+    let mut registry = sqlite(&path);
+    for worker in registry.status().workers {
+        assert_eq!(worker.last_beat, Some(at(60).wall));
+    }
+    pass(&mut registry, 5000, 5110);
+    assert!(registry.status().workers.iter().all(|worker| worker.verdict != latido_protocol::status::Verdict::Stale));
+    pass(&mut registry, 5111, 5125);
+    assert!(registry.status().workers.iter().all(|worker| worker.verdict == latido_protocol::status::Verdict::Stale));
+}
+
+#[test]
+fn workers_whose_beats_were_lost_have_a_whole_ttl_and_the_journal_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("latido.db");
+    three_that_beat(&path);
+    std::fs::remove_file(directory.path().join("latido.db-beats-1")).unwrap();
+    let mut registry = sqlite(&path);
+    pass(&mut registry, 5000, 5179);
+    assert!(registry.status().workers.iter().all(|worker| worker.verdict != latido_protocol::status::Verdict::Stale));
+    let store = registry.into_driver().into_store();
+    let entries = store.entries_after(0, &["agent".to_owned()], 100).unwrap();
+    assert_eq!(entries.iter().filter(|entry| entry.body.contains("beats-lost")).count(), 1, "{entries:?}");
+}
+
+#[test]
+fn a_dead_worker_has_its_last_beat_in_its_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("latido.db");
+    three_that_beat(&path);
+    let mut registry = sqlite(&path);
+    pass(&mut registry, 5000, 5125);
+    drop(registry);
+    std::fs::remove_file(directory.path().join("latido.db-beats-1")).unwrap();
+    for worker in sqlite(&path).status().workers {
+        assert_eq!((worker.verdict, worker.last_beat), (latido_protocol::status::Verdict::Stale, Some(at(60).wall)));
+    }
+}

@@ -295,7 +295,7 @@ impl Alerts {
         let settings = &self.settings;
         // A group is made of what was confirmed and has waited.
         if key.about == About::Group {
-            return Terms { settings, confirm: Confirm::AT_ONCE, group_for: core::time::Duration::ZERO, is_muted, now };
+            return Terms { settings, confirm: Confirm::AT_ONCE, group_for: Duration::ZERO, is_muted, now };
         }
         let usual = if key.rule == RuleName::Agent { Confirm::AT_ONCE } else { settings.confirm };
         let confirm = self.confirms.get(&key.rule).copied().unwrap_or(usual);

@@ -110,6 +110,16 @@ pub enum StoreError {
         /// what was found
         source: Cause,
     },
+    /// A newer latido has written what lies beside the store; an older one would not understand it.
+    #[error("read {store}: it has version {found}, this latido knows versions up to {known}")]
+    NewerVersion {
+        /// the file
+        store: String,
+        /// its version
+        found: u32,
+        /// the newest that this program knows
+        known: u32,
+    },
     /// A number does not fit into the store's 63 bits.
     #[error("store {field} {value}: it is larger than 2^63 - 1")]
     TooLarge {

@@ -10,6 +10,7 @@ mod alert_conformance;
 mod alert_queries;
 mod alert_rows;
 mod all_rows;
+mod beats;
 pub mod conformance;
 mod error;
 mod memory;
@@ -24,6 +25,7 @@ mod store;
 
 pub use alert_rows::{AlertRow, SilenceRow};
 pub use all_rows::Rows;
+pub use beats::{Beat, BeatBatch, BeatsKept};
 pub use error::{Cause, OpenError, StoreError};
 pub use memory::MemoryStore;
 pub use open::{LOG_BYTES_MAX, set_aside_damaged};

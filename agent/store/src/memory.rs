@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::StoreError;
 use crate::alert_rows::{AlertRow, SilenceRow};
 use crate::all_rows::Rows;
+use crate::beats::{BeatBatch, BeatsKept};
 use crate::registry::{MemoryRegistry, RegistryRows, refused_name};
 use crate::rows::{Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits};
 use crate::store::{PLUGIN_STATE_BYTES_MAX, Store};
@@ -118,6 +119,11 @@ impl Store for MemoryStore {
 
     fn commit_quick(&mut self, batch: &Batch) -> Result<Committed, StoreError> {
         self.commit(batch)
+    }
+
+    fn keep_beats(&mut self, batch: &BeatBatch<'_>) -> Result<BeatsKept, StoreError> {
+        self.registry.keep(batch);
+        Ok(BeatsKept::default())
     }
 
     fn journal_id(&self) -> &str {

@@ -6,10 +6,11 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: u32 = 0x6c61_7469;
 
 /// Every step, in order. The version of a file is the number of steps it has taken.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("../migrations/sqlite/0001_rows_and_journal.sql"),
     include_str!("../migrations/sqlite/0002_alert_standing.sql"),
     include_str!("../migrations/sqlite/0003_registry.sql"),
+    include_str!("../migrations/sqlite/0004_beats.sql"),
 ];
 
 /// The version of a file that has taken every step.

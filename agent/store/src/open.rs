@@ -140,10 +140,14 @@ pub fn set_aside_damaged(path: &Path) -> io::Result<PathBuf> {
             Ok(()) | Err(_) => {}
         }
     }
+    for number in crate::beats::files(path).unwrap_or_default() {
+        let suffix = format!("{}{number}", crate::beats::SUFFIX);
+        fs::rename(beside(path, &suffix), beside(&aside, &suffix))?;
+    }
     Ok(aside)
 }
 
-/// The files of one database. The database goes first: a log left alone by a crash in between is found by [`open`],
+/// The files of one database, with whatever files of beats lie beside it. The database goes first: a log left alone by a crash in between is found by [`open`],
 /// while a database without its log would look whole and lack what the log holds.
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 

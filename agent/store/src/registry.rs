@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::beats::{Beat, BeatBatch};
 use serde::{Deserialize, Serialize};
 
 /// A group's row.
@@ -61,6 +62,23 @@ pub struct BeatRow {
     pub errors: u64,
 }
 
+impl BeatRow {
+    /// Takes in a beat, unless a newer one is there.
+    pub(crate) fn replace(&mut self, beat: &Beat<'_>) {
+        if beat.sequence <= self.sequence {
+            return;
+        }
+        let Beat { name: _, epoch: _, at_ms, heard_ms, sequence, state, active_job, errors } = *beat;
+        (self.at_ms, self.heard_ms, self.sequence, self.errors) = (at_ms, heard_ms, sequence, errors);
+        // Most beats say what the one before said.
+        for (known, said) in [(&mut self.state, state), (&mut self.active_job, active_job)] {
+            if known.as_deref() != said {
+                *known = said.map(str::to_owned);
+            }
+        }
+    }
+}
+
 /// A target's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetRow {
@@ -83,17 +101,9 @@ pub enum RegistryWrite {
     Group(GroupRow),
     /// Replaces the worker's row, unless the stored one has a higher epoch: then it is refused.
     Worker(WorkerRow),
-    /// Writes the latest beat of this registration; one that has gone meanwhile is no error.
-    Beat {
-        /// the worker
-        name: String,
-        /// its registration
-        epoch: u64,
-        /// what it said
-        beat: BeatRow,
-    },
-    /// Writes that the worker is dead, and that every target it holds is unassigned with one pickup more. It is refused,
-    /// whole, unless the row is still this registration of this instance, not dead, and not heard later.
+    /// Writes that the worker is dead, with its last beat, and that every target it holds is unassigned with one pickup
+    /// more. It is refused, whole, unless the row is still this registration of this instance, not dead, and not heard
+    /// later.
     Reap {
         /// the worker
         name: String,
@@ -101,8 +111,8 @@ pub enum RegistryWrite {
         instance: u64,
         /// its registration
         epoch: u64,
-        /// when it was last heard, in milliseconds of listening time
-        heard_ms: u64,
+        /// its last beat, or when it registered
+        beat: BeatRow,
         /// the verdict that it is dead by
         verdict: String,
     },
@@ -142,6 +152,8 @@ pub struct RegistryRows {
     pub workers: Vec<WorkerRow>,
     /// by name
     pub targets: Vec<TargetRow>,
+    /// beats that were kept and cannot be read, in words: how long workers were silent is not known
+    pub beats_lost: Option<String>,
 }
 
 /// The rows in memory.
@@ -165,20 +177,16 @@ impl MemoryRegistry {
                 }
                 self.workers.insert(row.name.clone(), row.clone());
             }
-            RegistryWrite::Beat { name, epoch, beat } => {
-                if let Some(row) = self.workers.get_mut(name).filter(|row| row.epoch == *epoch) {
-                    row.beat.clone_from(beat);
-                }
-            }
-            RegistryWrite::Reap { name, instance, epoch, heard_ms, verdict } => {
+            RegistryWrite::Reap { name, instance, epoch, beat, verdict } => {
                 let is_still = |row: &&mut WorkerRow| {
                     (row.instance, row.epoch) == (*instance, *epoch)
-                        && row.beat.heard_ms <= *heard_ms
+                        && row.beat.heard_ms <= beat.heard_ms
                         && !row.standing.starts_with(DEAD)
                 };
                 let Some(row) = self.workers.get_mut(name).filter(is_still) else { return false };
                 DEAD_SILENT.clone_into(&mut row.standing);
                 row.verdict.clone_from(verdict);
+                row.beat.clone_from(beat);
                 self.unassign(name);
             }
             RegistryWrite::RemoveWorker { name, epoch } => {
@@ -198,6 +206,16 @@ impl MemoryRegistry {
             RegistryWrite::Listened(listened_ms) => self.listened_ms = *listened_ms,
         }
         true
+    }
+
+    /// Keeps beats of registrations that have rows, unless a newer one is there.
+    pub(crate) fn keep(&mut self, batch: &BeatBatch<'_>) {
+        for beat in &batch.beats {
+            let row = self.workers.get_mut(beat.name).filter(|row| row.epoch == beat.epoch);
+            if let Some(row) = row {
+                row.beat.replace(beat);
+            }
+        }
     }
 
     fn unassign(&mut self, holder: &str) {
@@ -224,6 +242,7 @@ impl MemoryRegistry {
             groups: self.groups.values().cloned().collect(),
             workers: self.workers.values().cloned().collect(),
             targets: self.targets.values().cloned().collect(),
+            beats_lost: None,
         }
     }
 }
@@ -235,7 +254,6 @@ pub(crate) fn refused_name(write: &RegistryWrite) -> Option<String> {
         RegistryWrite::Reap { name, .. } => Some(name.clone()),
         RegistryWrite::Target(row) => Some(row.name.clone()),
         RegistryWrite::Group(_)
-        | RegistryWrite::Beat { .. }
         | RegistryWrite::RemoveWorker { .. }
         | RegistryWrite::RemoveTarget(_)
         | RegistryWrite::Epoch(_)

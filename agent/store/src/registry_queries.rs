@@ -27,29 +27,25 @@ fn write_one(connection: &Connection, write: &RegistryWrite) -> rusqlite::Result
             .prepare_cached("insert or replace into worker_groups (name, instance) values (?1, ?2)")?
             .execute(params![name, bound(*instance)])?,
         RegistryWrite::Worker(row) => write_worker(connection, row)?,
-        RegistryWrite::Beat { name, epoch, beat } => {
-            let sql = "update workers set beat_ms = ?3, heard_ms = ?4, sequence = ?5, state = ?6, active_job = ?7,
-                                          errors = ?8
-                       where name = ?1 and epoch = ?2";
+        RegistryWrite::Reap { name, instance, epoch, beat, verdict } => {
+            let sql = "update workers set standing = ?5, verdict = ?6, beat_ms = ?7, heard_ms = ?4, sequence = ?8,
+                                          state = ?9, active_job = ?10, errors = ?11
+                       where name = ?1 and instance = ?2 and epoch = ?3 and heard_ms <= ?4
+                         and standing not like 'dead%'";
             let BeatRow { at_ms, heard_ms, sequence, state, active_job, errors } = beat;
-            connection.prepare_cached(sql)?.execute(params![
+            let reaped = connection.prepare_cached(sql)?.execute(params![
                 name,
+                bound(*instance),
                 bound(*epoch),
-                at_ms.map(bound),
                 bound(*heard_ms),
+                DEAD_SILENT,
+                verdict,
+                at_ms.map(bound),
                 bound(*sequence),
                 state,
                 active_job,
                 bound(*errors),
             ])?;
-            return Ok(true);
-        }
-        RegistryWrite::Reap { name, instance, epoch, heard_ms, verdict } => {
-            let sql = "update workers set standing = ?5, verdict = ?6
-                       where name = ?1 and instance = ?2 and epoch = ?3 and heard_ms <= ?4
-                         and standing not like 'dead%'";
-            let condition = params![name, bound(*instance), bound(*epoch), bound(*heard_ms), DEAD_SILENT, verdict];
-            let reaped = connection.prepare_cached(sql)?.execute(condition)?;
             if reaped > 0 {
                 unassign(connection, name)?;
             }
@@ -128,10 +124,17 @@ fn write_target(connection: &Connection, row: &TargetRow) -> rusqlite::Result<us
     connection.prepare_cached(sql)?.execute(params![name, holder, bound(*epoch), event, pickups])
 }
 
-/// Reads all rows, by name.
-pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<RegistryRows> {
-    let mut counters = connection.prepare_cached("select epoch, listened_ms from registry where one = 1")?;
-    let (epoch, listened_ms) = counters.query_row([], |row| Ok((number(row, 0)?, number(row, 1)?)))?;
+/// Notes that beats lie beside the database.
+pub(crate) fn know_of_beats(connection: &Connection) -> rusqlite::Result<()> {
+    connection.prepare_cached("update registry set beats_kept = 1 where one = 1 and beats_kept = 0")?.execute([])?;
+    Ok(())
+}
+
+/// Reads all rows, by name, without the beats beside the database, and whether there were any.
+pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<(RegistryRows, bool)> {
+    let sql = "select epoch, listened_ms, beats_kept from registry where one = 1";
+    let counters = |row: &Row<'_>| Ok((number(row, 0)?, number(row, 1)?, row.get(2)?));
+    let (epoch, listened_ms, were_kept) = connection.prepare_cached(sql)?.query_row([], counters)?;
     let group = |row: &Row<'_>| Ok(GroupRow { name: row.get(0)?, instance: number(row, 1)? });
     let target = |row: &Row<'_>| {
         let (name, holder, event, pickups) = (row.get(0)?, row.get(1)?, row.get(3)?, row.get(4)?);
@@ -140,7 +143,7 @@ pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<RegistryRows> {
     let all = "select name, worker_group, instance, epoch, standing, verdict, interval_ms, ttl_ms, start_ms, host, pid,
                       registered_ms, beat_ms, heard_ms, sequence, state, active_job, errors
                from workers order by name";
-    Ok(RegistryRows {
+    let rows = RegistryRows {
         epoch,
         listened_ms,
         groups: connection
@@ -152,7 +155,9 @@ pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<RegistryRows> {
             .prepare_cached("select name, holder, epoch, event, pickups from targets order by name")?
             .query_map([], target)?
             .collect::<rusqlite::Result<_>>()?,
-    })
+        beats_lost: None,
+    };
+    Ok((rows, were_kept))
 }
 
 fn worker(row: &Row<'_>) -> rusqlite::Result<WorkerRow> {

@@ -1,4 +1,4 @@
-//! The store in one SQLite file.
+//! The store in one SQLite file, with the files of beats beside it.
 //!
 //! One connection serves both durabilities. In WAL mode a commit writes to the log; with `synchronous = full` it also
 //! waits until the disk has it, with `normal` it does not. The setting is switched between transactions, only when it
@@ -10,6 +10,7 @@ use std::time::Duration;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::alert_rows::{AlertRow, SilenceRow};
+use crate::beats::{BeatBatch, BeatFiles, BeatsKept};
 use crate::error::{OpenError, StoreError, Trouble};
 use crate::open::{self, BUSY_ATTEMPTS, BUSY_TIMEOUT, beside};
 use crate::registry::RegistryRows;
@@ -17,7 +18,7 @@ use crate::rows::{
     Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed, fits, stored,
 };
 use crate::store::Store;
-use crate::{alert_queries, queries, registry_queries};
+use crate::{alert_queries, beats, queries, registry_queries};
 
 /// Bytes of a page, SQLite's default.
 const PAGE_BYTES: u64 = 4096;
@@ -29,6 +30,9 @@ pub struct SqliteStore {
     path: PathBuf,
     journal_id: String,
     durability: Durability,
+    beats: BeatFiles,
+    /// the database says that beats were kept
+    beats_are_known: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +67,8 @@ impl SqliteStore {
         let opened = open::open(path)?;
         Ok(Self {
             connection: opened.connection,
+            beats: BeatFiles::new(path, &opened.journal_id),
+            beats_are_known: false,
             path: path.to_owned(),
             journal_id: opened.journal_id,
             durability: Durability::Full,
@@ -174,6 +180,15 @@ impl Store for SqliteStore {
         self.write(Durability::Quick, |transaction| Ok(queries::write_batch(transaction, batch)?))
     }
 
+    fn keep_beats(&mut self, batch: &BeatBatch<'_>) -> Result<BeatsKept, StoreError> {
+        let kept = self.beats.keep(batch)?;
+        if !self.beats_are_known {
+            self.write(Durability::Full, |transaction| Ok(registry_queries::know_of_beats(transaction)?))?;
+            self.beats_are_known = true;
+        }
+        Ok(kept)
+    }
+
     fn journal_id(&self) -> &str {
         &self.journal_id
     }
@@ -199,7 +214,9 @@ impl Store for SqliteStore {
     }
 
     fn registry(&self) -> Result<RegistryRows, StoreError> {
-        self.read(registry_queries::rows)
+        let (mut rows, were_kept) = self.read(registry_queries::rows)?;
+        beats::take_in(&self.path, &self.journal_id, &mut rows, were_kept)?;
+        Ok(rows)
     }
 
     fn attach_sink(&mut self, sink: &str) -> Result<Cursor, StoreError> {

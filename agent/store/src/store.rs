@@ -2,6 +2,7 @@
 
 use crate::StoreError;
 use crate::alert_rows::{AlertRow, SilenceRow};
+use crate::beats::{BeatBatch, BeatsKept};
 use crate::registry::RegistryRows;
 use crate::rows::{Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, SetAside, SubjectRow, Trimmed};
 
@@ -25,12 +26,20 @@ pub trait Store: Send {
     fn commit(&mut self, batch: &Batch) -> Result<Committed, StoreError>;
 
     /// Writes the batch as one transaction that the death of this process cannot undo, but a power failure may, until
-    /// the next [`Store::commit`]. For rows of plain beats.
+    /// the next [`Store::commit`]. For entries of plain beats.
     ///
     /// # Errors
     ///
     /// As for [`Store::commit`].
     fn commit_quick(&mut self, batch: &Batch) -> Result<Committed, StoreError>;
+
+    /// Keeps the newest beats of workers: they are on the disk when this returns, and stand in [`Store::registry`]'s rows.
+    /// The beat of a registration that has no row is no error.
+    ///
+    /// # Errors
+    ///
+    /// None of the batch is kept, and it may be given again: disk full, not writable, or a number too large.
+    fn keep_beats(&mut self, batch: &BeatBatch<'_>) -> Result<BeatsKept, StoreError>;
 
     /// Returns the journal's own random id, made with it. With an entry's number it names the entry for ever.
     fn journal_id(&self) -> &str;
@@ -73,7 +82,7 @@ pub trait Store: Send {
     /// The rows cannot be read.
     fn silences(&self) -> Result<Vec<SilenceRow>, StoreError>;
 
-    /// Returns all rows of groups, workers and targets, by name.
+    /// Returns all rows of groups, workers and targets, by name, each worker's with its newest beat that was kept.
     ///
     /// # Errors
     ///

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use latido_store::{
-    AlertRow, Batch, Checkpoint, Committed, Cursor, EntryRow, JournalBound, MemoryStore, RegistryRows, SetAside,
-    SilenceRow, Store, StoreError, SubjectRow, Trimmed,
+    AlertRow, Batch, BeatBatch, BeatsKept, Checkpoint, Committed, Cursor, EntryRow, JournalBound, MemoryStore,
+    RegistryRows, SetAside, SilenceRow, Store, StoreError, SubjectRow, Trimmed,
 };
 
 /// What lies on the simulated disk.
@@ -51,6 +51,10 @@ impl Store for SimulatedStore {
 
     fn commit_quick(&mut self, batch: &Batch) -> Result<Committed, StoreError> {
         self.write(|memory| memory.commit_quick(batch))
+    }
+
+    fn keep_beats(&mut self, batch: &BeatBatch<'_>) -> Result<BeatsKept, StoreError> {
+        self.write(|memory| memory.keep_beats(batch))
     }
 
     fn journal_id(&self) -> &str {

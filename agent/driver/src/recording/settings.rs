@@ -42,6 +42,7 @@ struct Text {
 struct GroupText {
     capacity: Option<NonZeroU32>,
     claims_max: NonZeroU32,
+    max_pickups: NonZeroU32,
     interval_s: Span,
     ttl_s: Span,
     start_within_s: Span,
@@ -100,6 +101,7 @@ impl From<GroupSettings> for GroupText {
         Self {
             capacity: group.capacity,
             claims_max: group.claims_max,
+            max_pickups: group.max_pickups,
             interval_s: Span(group.lease.interval()),
             ttl_s: Span(group.lease.ttl()),
             start_within_s: Span(group.lease.start_within()),
@@ -111,10 +113,10 @@ impl TryFrom<GroupText> for GroupSettings {
     type Error = String;
 
     fn try_from(text: GroupText) -> Result<Self, String> {
-        let GroupText { capacity, claims_max, interval_s, ttl_s, start_within_s } = text;
+        let GroupText { capacity, claims_max, max_pickups, interval_s, ttl_s, start_within_s } = text;
         let lease = WorkerLease::new(interval_s.0, ttl_s.0, start_within_s.0);
         let lease = lease.ok_or_else(|| format!("a ttl of {ttl_s} leaves no room for a beat every {interval_s}"))?;
-        Ok(Self { capacity, claims_max, lease })
+        Ok(Self { capacity, claims_max, max_pickups, lease })
     }
 }
 

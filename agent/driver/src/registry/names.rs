@@ -45,6 +45,11 @@ impl<N: Clone + Ord> Names<N> {
         self.free.insert(number);
     }
 
+    /// All numbers that were given are below this.
+    pub(super) fn numbers_end(&self) -> u32 {
+        u32::try_from(self.names.len()).unwrap_or(u32::MAX)
+    }
+
     /// In the order of the names.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&N, u32)> {
         self.numbers.iter().map(|(name, number)| (name, *number))

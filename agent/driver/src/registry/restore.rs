@@ -15,7 +15,8 @@ use crate::translate::{self, fingerprint};
 
 impl Registrar {
     /// Takes in all rows, and answers what the policy is to be told of them. Silence goes on from where it was when the
-    /// agent before was last heard of, so that its absence counts against nobody.
+    /// agent before was last heard of, so that its absence counts against nobody. Where beats were lost, nobody
+    /// was silent.
     pub(crate) fn restore(&mut self, rows: RegistryRows, now: Moment) -> Vec<RegistryEvent> {
         self.line = Line { began_at: now, listened: Duration::from_millis(rows.listened_ms) };
         self.written_epoch = Epoch(rows.epoch);
@@ -25,8 +26,9 @@ impl Registrar {
             let (group, instance) = (GroupId(self.groups.add(&name)), Epoch(row.instance));
             events.push(RegistryEvent::GroupAdded { group, settings: default_group(), instance });
         }
+        let silence_is_known = rows.beats_lost.is_none();
         for row in rows.workers {
-            self.restore_worker(&row, &mut events);
+            self.restore_worker(row, silence_is_known, &mut events);
         }
         for row in rows.targets {
             self.restore_target(&row, &mut events);
@@ -34,14 +36,17 @@ impl Registrar {
         events
     }
 
-    fn restore_worker(&mut self, row: &WorkerRow, events: &mut Vec<RegistryEvent>) {
+    fn restore_worker(&mut self, row: WorkerRow, silence_is_known: bool, events: &mut Vec<RegistryEvent>) {
         let (Ok(name), Ok(group)) = (row.name.parse(), row.group.parse()) else { return };
         let group = self.group(&group, events);
         let worker = WorkerId(self.workers.add(&name));
         let standing = STANDINGS.iter().find(|(_, text)| *text == row.standing).map(|(standing, _)| *standing);
+        // A row that cannot be read holds nothing and renews nothing.
+        let standing = standing.unwrap_or(WorkerStanding::Dead(Death::Silent));
+        let silence_is_known = silence_is_known || standing.is_dead();
+        let heard_at = if silence_is_known { self.line.moment(row.beat.heard_ms) } else { self.line.began_at };
         let length = Duration::from_millis;
         let lease = WorkerLease::new(length(row.interval_ms), length(row.ttl_ms), length(row.start_ms));
-        let heard_at = self.line.moment(row.beat.heard_ms);
         let found = FoundWorker {
             group,
             instance: Epoch(row.instance),
@@ -49,8 +54,7 @@ impl Registrar {
             lease: lease.unwrap_or(default_group().lease),
             registered_at: heard_at,
             heard_at,
-            // A row that cannot be read holds nothing and renews nothing.
-            standing: standing.unwrap_or(WorkerStanding::Dead(Death::Silent)),
+            standing,
             recorded: translate::recorded_verdict(&row.verdict).unwrap_or(latido_policy::Verdict::Waiting),
             report: WorkerReport {
                 sequence: Some(row.beat.sequence),
@@ -63,10 +67,10 @@ impl Registrar {
         let note = Note {
             registered_at: WallTime::from_millis(row.registered_ms),
             beat_at: row.beat.at_ms.map(WallTime::from_millis),
-            host: row.host.clone(),
+            host: row.host,
             pid: row.pid,
-            state: row.beat.state.clone(),
-            active_job: row.beat.active_job.clone(),
+            state: row.beat.state,
+            active_job: row.beat.active_job,
         };
         self.notes.insert(worker, note);
     }

@@ -53,14 +53,15 @@ impl Registrar {
             }
             RegistryAction::ReapWorker { worker, instance, epoch, heard_at, claims, group: _, because: _ } => {
                 self.dirty.remove(&worker);
+                let beat = self.beat_row(worker, registry).unwrap_or_default();
+                let beat = BeatRow { heard_ms: self.line.millis(heard_at), ..beat };
                 let verdict = registry.worker(worker).map_or(Verdict::Stale, |view| view.recorded).to_string();
-                let heard_ms = self.line.millis(heard_at);
                 let name = self.workers.name(worker.0).map(ToString::to_string);
                 carried.writes.extend(name.map(|name| RegistryWrite::Reap {
                     name,
                     instance: instance.0,
                     epoch: epoch.0,
-                    heard_ms,
+                    beat,
                     verdict,
                 }));
                 self.expired(worker, claims, registry, carried);
@@ -309,7 +310,8 @@ impl Registrar {
         name.map_or_else(|| refused("its holder was removed meanwhile".to_owned()), reply)
     }
 
-    /// What is to be written because it changed without an action: beats, the highest epoch, how long was listened.
+    /// What is to be written because it changed without an action: the highest epoch, how long was listened. Beats go
+    /// by themselves.
     pub(crate) fn flush(&mut self, registry: &Registry, now: Moment) -> Vec<RegistryWrite> {
         let mut writes = Vec::new();
         if registry.epoch() > self.written_epoch {
@@ -321,11 +323,7 @@ impl Registrar {
         if !is_due && writes.is_empty() {
             return writes;
         }
-        for worker in std::mem::take(&mut self.dirty) {
-            let (Some(view), Some(name)) = (registry.worker(worker), self.workers.name(worker.0)) else { continue };
-            let Some(beat) = self.beat_row(worker, registry) else { continue };
-            writes.push(RegistryWrite::Beat { name: name.to_string(), epoch: view.epoch.0, beat });
-        }
+        self.beats_are_due |= is_due && (!self.dirty.is_empty() || self.round.is_some());
         self.written_at = Some(now);
         writes.push(RegistryWrite::Listened(self.line.millis(now)));
         writes

@@ -1,14 +1,14 @@
-//! A policy that is told of alerts, a clock that the test moves, and short words for what comes out.
+//! The bench of all tests as alerts see it, and short words for what comes out.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
     About, Action, AlertAction, AlertEvent, AlertKey, AlertRecord, AlertSettings, AlertView, Condition, Confirm, Event,
-    Fingerprint, Moment, Policy, RuleName, Severity, Silence, SilenceId, SilenceScope, SubjectId, Telling,
+    Fingerprint, Moment, RuleName, Severity, Silence, SilenceId, SilenceScope, SubjectId, Telling,
 };
 
-use crate::harness::seconds;
+use crate::harness::{Bench, seconds};
 
 pub(crate) const HOST: Fingerprint = Fingerprint(77);
 
@@ -35,16 +35,15 @@ pub(crate) fn confirm(sweeps: u32, held_for: u64) -> Confirm {
     Confirm { sweeps: NonZeroU32::new(sweeps).unwrap(), held_for: seconds(held_for) }
 }
 
-/// A policy and the time.
+/// The bench of all tests, as alerts see it: what goes in are their events, what comes out are their actions.
 #[derive(Debug)]
 pub(crate) struct Alerts {
-    pub(crate) policy: Policy,
-    pub(crate) now: Moment,
+    pub(crate) bench: Bench,
 }
 
 impl Alerts {
     pub(crate) fn new() -> Self {
-        Self { policy: Policy::new(), now: Moment::ORIGIN.after(seconds(1_000_000)) }
+        Self { bench: Bench { now: Moment::ORIGIN.after(seconds(1_000_000)), ..Bench::empty() } }
     }
 
     pub(crate) fn with(settings: AlertSettings) -> Self {
@@ -55,28 +54,29 @@ impl Alerts {
 
     /// Tells an event and takes out what follows at once.
     pub(crate) fn tell(&mut self, event: AlertEvent) -> Vec<AlertAction> {
-        self.policy.handle_event(Event::Alert(event), self.now);
-        self.policy.handle_timeout(self.now);
+        self.bench.policy.handle_event(Event::Alert(event), self.bench.now);
+        self.judge()
+    }
+
+    fn judge(&mut self) -> Vec<AlertAction> {
+        self.bench.policy.handle_timeout(self.bench.now);
         self.take()
     }
 
     pub(crate) fn take(&mut self) -> Vec<AlertAction> {
-        core::iter::from_fn(|| self.policy.poll_action())
-            .filter_map(|action| if let Action::Alert(action) = action { Some(action) } else { None })
-            .collect()
+        of_alerts(self.bench.take())
     }
 
     /// One call of a rule about some subjects that finds some alerts.
     pub(crate) fn call(&mut self, rule: RuleName, asked: &[About], found: &[(AlertKey, Severity)]) -> Vec<AlertAction> {
         for &(alert, severity) in found {
             let event = AlertEvent::Found { alert, severity, host: Some(HOST) };
-            self.policy.handle_event(Event::Alert(event), self.now);
+            self.bench.policy.handle_event(Event::Alert(event), self.bench.now);
         }
         for &about in asked {
-            self.policy.handle_event(Event::Alert(AlertEvent::Swept { rule, about }), self.now);
+            self.bench.policy.handle_event(Event::Alert(AlertEvent::Swept { rule, about }), self.bench.now);
         }
-        self.policy.handle_timeout(self.now);
-        self.take()
+        self.judge()
     }
 
     /// A call of `liveness` about subject 1 alone, which finds it stale or does not.
@@ -102,21 +102,9 @@ impl Alerts {
         self.call(alert.rule, &[alert.about], &found)
     }
 
-    /// Lets time pass, and does what is due at its own moment; asks twice each time.
+    /// Lets time pass, and does what is due at its own moment.
     pub(crate) fn pass(&mut self, length: u64) -> Vec<AlertAction> {
-        let end = self.now.after(seconds(length));
-        let mut actions = Vec::new();
-        while let Some(next) = self.policy.poll_timeout().filter(|&next| next <= end) {
-            self.now = self.now.max(next);
-            self.policy.handle_timeout(self.now);
-            self.policy.handle_timeout(self.now);
-            actions.extend(self.take());
-            assert!(self.policy.poll_timeout().is_none_or(|next| next > self.now), "nothing stays due");
-        }
-        self.now = end;
-        self.policy.handle_timeout(end);
-        actions.extend(self.take());
-        actions
+        of_alerts(self.bench.pass(seconds(length)))
     }
 
     /// Finds subject 1 stale, and lets it be told.
@@ -127,18 +115,18 @@ impl Alerts {
     }
 
     pub(crate) fn silence(&mut self, scope: SilenceScope, length: u64, until_resolved: bool) -> Vec<AlertAction> {
-        let until = self.now.after(seconds(length));
+        let until = self.bench.now.after(seconds(length));
         self.tell(AlertEvent::Silenced { silence: Silence { id: SilenceId(1), scope, until, until_resolved } })
     }
 
     pub(crate) fn view(&self, alert: AlertKey) -> Option<AlertView> {
-        self.policy.alerts().find(|view| view.alert == alert)
+        self.bench.policy.alerts().find(|view| view.alert == alert)
     }
 
     /// The same alerts in a policy that knows only what was recorded, as after a restart of the agent.
     pub(crate) fn restart(&self, settings: AlertSettings) -> Self {
         let mut again = Self::with(settings);
-        for view in self.policy.alerts() {
+        for view in self.bench.policy.alerts() {
             let Some(record) = view.record else { continue };
             let (alert, held_for) = (view.alert, view.held_for);
             let told_ago = Duration::ZERO;
@@ -146,6 +134,13 @@ impl Alerts {
         }
         again
     }
+}
+
+fn of_alerts(actions: Vec<Action>) -> Vec<AlertAction> {
+    actions
+        .into_iter()
+        .filter_map(|action| if let Action::Alert(action) = action { Some(action) } else { None })
+        .collect()
 }
 
 /// What people are told by these actions, one line each.

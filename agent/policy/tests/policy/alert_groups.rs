@@ -130,13 +130,13 @@ fn a_reminder_is_due_by_what_was_told_before_the_restart() {
 fn alerts_are_bounded_and_what_found_no_room_is_found_again() {
     let mut alerts = Alerts::new();
     alerts.sweep_all(20_010, 1..=20_010);
-    assert_eq!(alerts.policy.refused_count(), 10);
+    assert_eq!(alerts.bench.policy.refused_count(), 10);
     assert_eq!(told(&alerts.pass(2)), ["many stale warning: 20000 subjects have it at once"]);
     alerts.sweep_all(20_010, 20_000..=20_010);
     alerts.pass(700);
     alerts.sweep_all(20_010, 20_000..=20_010);
     assert_eq!(told(&alerts.pass(2)), ["many stale warning: 20010 subjects have had it so far"]);
-    assert_eq!(alerts.policy.alerts().count(), 12, "eleven and their group");
+    assert_eq!(alerts.bench.policy.alerts().count(), 12, "eleven and their group");
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn every_name_in_a_view_is_the_name_that_was_given() {
     let mut alerts = Alerts::new();
     alerts.sweep_all(5, 1..=5);
     alerts.pass(2);
-    let names: Vec<String> = alerts.policy.alerts().map(|view| name(view.alert)).collect();
+    let names: Vec<String> = alerts.bench.policy.alerts().map(|view| name(view.alert)).collect();
     assert_eq!(names, ["1 stale", "2 stale", "3 stale", "4 stale", "5 stale", "many stale"]);
     assert_eq!(alerts.view(many_stale()).unwrap().record.unwrap().subjects, 5);
-    assert_eq!(alerts.policy.poll_timeout().map(|next| next > Moment::ORIGIN), Some(true));
-    assert!(alerts.policy.subject(SubjectId(1)).is_none(), "whom it is about need not be known here");
+    assert_eq!(alerts.bench.policy.poll_timeout().map(|next| next > Moment::ORIGIN), Some(true));
+    assert!(alerts.bench.policy.subject(SubjectId(1)).is_none(), "whom it is about need not be known here");
 }

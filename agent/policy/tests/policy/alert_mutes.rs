@@ -34,7 +34,7 @@ fn what_is_silenced_is_visible_and_told_when_the_silence_ends_and_it_still_holds
         assert_eq!((view.mute, view.record.unwrap().standing), (Some(Mute::Silenced(SilenceId(1))), Standing::Muted));
         assert_eq!(told(&alerts.pass(590)), [""; 0]);
         assert_eq!(told(&alerts.pass(10)), ["1 stale warning: it was found"], "{scope:?}");
-        assert_eq!(alerts.policy.silences().count(), 0);
+        assert_eq!(alerts.bench.policy.silences().count(), 0);
     }
 }
 
@@ -91,8 +91,8 @@ fn a_silence_until_resolved_waits_for_all_that_it_covers() {
 fn no_silence_is_without_an_end() {
     let mut alerts = Alerts::new();
     alerts.silence(SilenceScope::Rule(RuleName::Liveness), u64::MAX / 4, true);
-    let until = alerts.policy.silences().next().unwrap().until;
-    assert_eq!(until, alerts.now.after(seconds(30 * 24 * 3600)));
+    let until = alerts.bench.policy.silences().next().unwrap().until;
+    assert_eq!(until, alerts.bench.now.after(seconds(30 * 24 * 3600)));
     assert_eq!(ends(&alerts.pass(30 * 24 * 3600)), [SilenceEnd::Expired]);
 }
 
@@ -107,7 +107,7 @@ fn a_silence_is_lifted_by_hand_and_with_its_subject() {
         (vec![SilenceEnd::Lifted], vec!["1 stale warning: it was found".into()])
     );
     alerts.tell(AlertEvent::Unsilenced { silence: SilenceId(1) });
-    assert_eq!(alerts.policy.refused_count(), 1, "there is none of this number");
+    assert_eq!(alerts.bench.policy.refused_count(), 1, "there is none of this number");
 
     alerts.silence(SilenceScope::Alert(stale(1)), 3600, false);
     let actions = alerts.tell(AlertEvent::Removed { about: stale(1).about });
@@ -118,7 +118,7 @@ fn a_silence_is_lifted_by_hand_and_with_its_subject() {
 #[test]
 fn silences_are_bounded_and_a_known_one_is_changed_all_the_same() {
     let mut alerts = Alerts::new();
-    let until = alerts.now.after(seconds(60));
+    let until = alerts.bench.now.after(seconds(60));
     let silence = |id| latido_policy::Silence {
         id: SilenceId(id),
         scope: SilenceScope::Rule(RuleName::Liveness),

@@ -127,7 +127,7 @@ impl World {
             Step::Removed(subject) => alerts.tell(AlertEvent::Removed { about: About::Subject(SubjectId(subject)) }),
             Step::Acknowledged(alert) => alerts.tell(AlertEvent::Acknowledged { alert }),
             Step::Silenced { id, scope, length, until_resolved } => {
-                let until = alerts.now.after(seconds(length));
+                let until = alerts.bench.now.after(seconds(length));
                 alerts
                     .tell(AlertEvent::Silenced { silence: Silence { id: SilenceId(id), scope, until, until_resolved } })
             }
@@ -152,19 +152,19 @@ impl World {
 
     /// Lets time pass in small parts, so that what is believed is compared with what was silenced at the time.
     fn pass(&mut self, length: u64) {
-        let end = self.alerts.now.after(seconds(length));
-        while let Some(next) = self.alerts.policy.poll_timeout().filter(|&next| next <= end) {
-            let actions = self.alerts.pass(next.since(self.alerts.now).as_secs());
+        let end = self.alerts.bench.now.after(seconds(length));
+        while let Some(next) = self.alerts.bench.policy.poll_timeout().filter(|&next| next <= end) {
+            let actions = self.alerts.pass(next.since(self.alerts.bench.now).as_secs());
             self.believe(&actions);
         }
-        let actions = self.alerts.pass(end.since(self.alerts.now).as_secs());
+        let actions = self.alerts.pass(end.since(self.alerts.bench.now).as_secs());
         self.believe(&actions);
     }
 
     fn restart(&mut self) {
         let mut again = self.alerts.restart(self.settings);
-        for &silence in self.alerts.policy.silences() {
-            let until = again.now.after(silence.until.since(self.alerts.now));
+        for &silence in self.alerts.bench.policy.silences() {
+            let until = again.bench.now.after(silence.until.since(self.alerts.bench.now));
             again.tell(AlertEvent::Silenced { silence: Silence { until, ..silence } });
         }
         self.alerts = again;
@@ -240,13 +240,13 @@ proptest! {
         let mut world = World::new();
         for step in &story {
             world.take(step);
-            let next = world.alerts.policy.poll_timeout();
-            prop_assert!(next.is_none_or(|next| next > world.alerts.now), "something stays due after {step:?}");
+            let next = world.alerts.bench.policy.poll_timeout();
+            prop_assert!(next.is_none_or(|next| next > world.alerts.bench.now), "something stays due after {step:?}");
         }
         calm().iter().for_each(|step| world.take(step));
         prop_assert!(world.believed.is_empty(), "still believed: {:?}", world.believed);
-        prop_assert_eq!(world.alerts.policy.alerts().count(), 0);
-        prop_assert_eq!(world.alerts.policy.silences().count(), 0);
+        prop_assert_eq!(world.alerts.bench.policy.alerts().count(), 0);
+        prop_assert_eq!(world.alerts.bench.policy.silences().count(), 0);
     }
 
     #[test]

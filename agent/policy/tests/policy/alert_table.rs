@@ -106,8 +106,8 @@ const EVENTS: &[(&str, Act)] = &[
         })
     }),
     ("its time comes", |alerts| {
-        let next = alerts.policy.poll_timeout().unwrap_or(alerts.now);
-        alerts.pass(next.since(alerts.now).as_secs())
+        let next = alerts.bench.policy.poll_timeout().unwrap_or(alerts.bench.now);
+        alerts.pass(next.since(alerts.bench.now).as_secs())
     }),
 ];
 
@@ -143,13 +143,13 @@ fn table() -> String {
         writeln!(text, "{state_name}: {}", state(&setup())).unwrap();
         for (event_name, act) in EVENTS {
             let mut alerts = setup();
-            let refused_count = alerts.policy.refused_count();
+            let refused_count = alerts.bench.policy.refused_count();
             let actions = act(&mut alerts);
             let mut line = format!("  {event_name:<26} {:<18}", state(&alerts));
             for action in actions.iter().filter_map(short) {
                 write!(line, " | {action}").unwrap();
             }
-            if alerts.policy.refused_count() > refused_count {
+            if alerts.bench.policy.refused_count() > refused_count {
                 line.push_str(" | refused");
             }
             writeln!(text, "{}", line.trim_end()).unwrap();

@@ -19,7 +19,7 @@ fn a_finding_is_told_once_and_its_ending_once() {
     assert_eq!(told(&alerts.pass(29)), [""; 0]);
     assert_eq!(told(&alerts.pass(1)), ["1 stale warning: it is over"]);
     assert_eq!(told(&alerts.pass(10_000)), [""; 0]);
-    assert_eq!((alerts.view(stale(1)), alerts.policy.poll_timeout()), (None, None), "nothing of it is left");
+    assert_eq!((alerts.view(stale(1)), alerts.bench.policy.poll_timeout()), (None, None), "nothing of it is left");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_nobody_was_told_of_cannot_be_acknowledged() {
     alerts.sweep(true);
     alerts.tell(AlertEvent::Acknowledged { alert: stale(1) });
     alerts.tell(AlertEvent::Acknowledged { alert: stale(2) });
-    assert_eq!(alerts.policy.refused_count(), 2);
+    assert_eq!(alerts.bench.policy.refused_count(), 2);
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn what_flapped_and_stays_is_told_to_hold_steadily() {
 #[test]
 fn a_broken_rule_is_told_of_and_the_minimum_goes_on_without_it() {
     let mut alerts = Alerts::new();
-    alerts.policy.handle_event(
+    alerts.bench.policy.handle_event(
         Event::JobAdded { subject: JOB, settings: settings(), found: found_running(1, beat(1, 5)) },
-        alerts.now,
+        alerts.bench.now,
     );
     alerts.tell(AlertEvent::RuleFailed { rule: RuleName::Liveness });
     assert_eq!(told(&alerts.pass(10)), ["rule rule-broken critical: it was found"]);
@@ -163,7 +163,7 @@ fn a_rule_that_is_not_heard_of_counts_as_broken() {
 fn the_minimum_ends_only_what_it_could_have_found() {
     let mut alerts = Alerts::new();
     let found = Found { want: Want::Pause(None), ..Found::default() };
-    alerts.policy.handle_event(Event::JobAdded { subject: JOB, settings: settings(), found }, alerts.now);
+    alerts.bench.policy.handle_event(Event::JobAdded { subject: JOB, settings: settings(), found }, alerts.bench.now);
     let own = key(JOB.0, Condition::Other(Fingerprint(3)));
     alerts.call(RuleName::Liveness, &[own.about], &[(own, Severity::Warning), (stale(JOB.0), Severity::Warning)]);
     alerts.pass(2);
@@ -178,12 +178,12 @@ fn the_minimum_ends_only_what_it_could_have_found() {
 fn the_minimum_finds_each_verdict_that_somebody_has_to_act_on() {
     let mut alerts = Alerts::new();
     let eager = settings();
-    alerts.policy.handle_event(
+    alerts.bench.policy.handle_event(
         Event::JobAdded { subject: JOB, settings: eager, found: found_running(1, beat(1, 5)) },
-        alerts.now,
+        alerts.bench.now,
     );
-    alerts.policy.handle_event(Event::LookFailed { subject: JOB, attempt: attempt(1) }, alerts.now);
-    let view = alerts.policy.subject(JOB).unwrap();
+    alerts.bench.policy.handle_event(Event::LookFailed { subject: JOB, attempt: attempt(1) }, alerts.bench.now);
+    let view = alerts.bench.policy.subject(JOB).unwrap();
     assert_eq!((view.verdict, view.phase), (Verdict::Unknown, Phase::Running));
     alerts.tell(AlertEvent::RuleFailed { rule: RuleName::Liveness });
     let lines = told(&alerts.pass(2));

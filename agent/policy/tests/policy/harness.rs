@@ -91,6 +91,7 @@ pub(crate) fn found_running(number: u32, heard: Heard) -> Found {
 }
 
 /// A policy and the time.
+#[derive(Debug)]
 pub(crate) struct Bench {
     pub(crate) policy: Policy,
     pub(crate) now: Moment,
@@ -127,7 +128,7 @@ impl Bench {
     }
 
     /// How many beats had been heard is left out of the actions: one test looks at it.
-    fn take(&mut self) -> Vec<Action> {
+    pub(crate) fn take(&mut self) -> Vec<Action> {
         let mut actions: Vec<Action> = core::iter::from_fn(|| self.policy.poll_action()).collect();
         for action in &mut actions {
             if let Action::EndAttempt { beats, .. } = action {

@@ -1,6 +1,7 @@
 //! What every store does with groups, workers and targets.
 
 use crate::StoreError;
+use crate::beats::{Beat, BeatBatch};
 use crate::registry::{BeatRow, DEAD_SILENT, GroupRow, RegistryRows, RegistryWrite, TargetRow, WorkerRow};
 use crate::rows::Batch;
 use crate::store::Store;
@@ -36,7 +37,8 @@ fn target(name: &str, holder: Option<&str>, epoch: u64) -> TargetRow {
 }
 
 fn reap(name: &str, epoch: u64, heard_ms: u64) -> RegistryWrite {
-    RegistryWrite::Reap { name: name.to_owned(), instance: 3, epoch, heard_ms, verdict: "stale".to_owned() }
+    let beat = BeatRow { heard_ms, ..worker(name, epoch).beat };
+    RegistryWrite::Reap { name: name.to_owned(), instance: 3, epoch, beat, verdict: "stale".to_owned() }
 }
 
 fn write(store: &mut dyn Store, registry: &[RegistryWrite]) -> Result<Vec<String>, StoreError> {
@@ -53,6 +55,7 @@ pub(super) fn rows_keep_every_field(store: &mut dyn Store) -> Result<(), StoreEr
         groups: vec![group.clone()],
         workers: vec![worker("a", 4), bare.clone()],
         targets: vec![target("acme/shop#42", Some("a"), 8), target("acme/shop#43", None, 6)],
+        beats_lost: None,
     };
     write(
         store,
@@ -71,7 +74,6 @@ pub(super) fn rows_keep_every_field(store: &mut dyn Store) -> Result<(), StoreEr
 }
 
 pub(super) fn changes_are_made_in_order(store: &mut dyn Store) -> Result<(), StoreError> {
-    let beat = BeatRow { heard_ms: 9_000, sequence: 3, ..BeatRow::default() };
     write(
         store,
         &[
@@ -79,8 +81,6 @@ pub(super) fn changes_are_made_in_order(store: &mut dyn Store) -> Result<(), Sto
             RegistryWrite::RemoveTarget("t".to_owned()),
             RegistryWrite::Target(target("t", Some("b"), 2)),
             RegistryWrite::Worker(worker("a", 4)),
-            RegistryWrite::Beat { name: "a".to_owned(), epoch: 3, beat: BeatRow::default() },
-            RegistryWrite::Beat { name: "a".to_owned(), epoch: 4, beat: beat.clone() },
             RegistryWrite::Worker(worker("gone", 5)),
             RegistryWrite::RemoveWorker { name: "gone".to_owned(), epoch: 4 },
             RegistryWrite::RemoveWorker { name: "gone".to_owned(), epoch: 5 },
@@ -88,7 +88,7 @@ pub(super) fn changes_are_made_in_order(store: &mut dyn Store) -> Result<(), Sto
     )?;
     let rows = store.registry()?;
     assert_eq!(rows.targets, [target("t", Some("b"), 2)]);
-    assert_eq!(rows.workers, [WorkerRow { beat, ..worker("a", 4) }]);
+    assert_eq!(rows.workers, [worker("a", 4)]);
     Ok(())
 }
 
@@ -113,7 +113,7 @@ pub(super) fn a_reap_meets_its_condition_or_does_nothing(store: &mut dyn Store) 
         name: "a".to_owned(),
         instance: 2,
         epoch: 4,
-        heard_ms: 5_000,
+        beat: worker("a", 4).beat,
         verdict: "stale".to_owned(),
     };
     for refused in [reap("a", 3, 5_000), reap("a", 4, 4_999), reap("b", 4, 5_000), other] {
@@ -135,5 +135,57 @@ pub(super) fn an_older_epoch_is_refused(store: &mut dyn Store) -> Result<(), Sto
     let rows = store.registry()?;
     assert_eq!((rows.workers, rows.epoch), (vec![worker("a", 4)], 6));
     assert_eq!(rows.targets, [target("t", Some("a"), 6)]);
+    Ok(())
+}
+
+fn beat<'a>(name: &'a str, epoch: u64, sequence: u64) -> Beat<'a> {
+    let heard_ms = 9_000 + sequence;
+    Beat { name, epoch, at_ms: Some(7), heard_ms, sequence, state: Some("busy"), active_job: None, errors: 4 }
+}
+
+fn row(beat: Beat<'_>) -> BeatRow {
+    let mut row = BeatRow::default();
+    row.replace(&beat);
+    row
+}
+
+pub(super) fn the_newest_beat_stands_in_its_row(store: &mut dyn Store) -> Result<(), StoreError> {
+    let rows = ["a", "b", "c"].into_iter().zip(4..).map(|(name, epoch)| RegistryWrite::Worker(worker(name, epoch)));
+    write(store, &rows.collect::<Vec<_>>())?;
+    let empty = Beat { at_ms: None, state: Some(""), active_job: Some("ñ"), ..beat("b", 5, 8) };
+    let batches = [
+        vec![beat("a", 4, 3), beat("b", 5, 9), beat("gone", 7, 3)],
+        vec![],
+        // An older one, one of another registration, and a newer one.
+        vec![beat("a", 4, 2), beat("b", 3, 20), Beat { sequence: 10, ..empty }],
+    ];
+    for beats in batches {
+        store.keep_beats(&BeatBatch { beats, ends_round: false })?;
+    }
+    let beats: Vec<BeatRow> = store.registry()?.workers.into_iter().map(|worker| worker.beat).collect();
+    let newest = row(Beat { sequence: 10, ..empty });
+    assert_eq!(beats, [row(beat("a", 4, 3)), newest, worker("c", 6).beat]);
+    Ok(())
+}
+
+pub(super) fn a_row_that_is_written_is_newer_than_its_beats(store: &mut dyn Store) -> Result<(), StoreError> {
+    write(store, &[RegistryWrite::Worker(worker("a", 4))])?;
+    store.keep_beats(&BeatBatch { beats: vec![beat("a", 4, 3)], ends_round: false })?;
+    write(store, &[RegistryWrite::Worker(WorkerRow { beat: row(beat("a", 4, 5)), ..worker("a", 4) })])?;
+    assert_eq!(store.registry()?.workers[0].beat.sequence, 5);
+    let again = WorkerRow { beat: BeatRow::default(), ..worker("a", 6) };
+    write(store, &[RegistryWrite::Worker(again.clone())])?;
+    assert_eq!(store.registry()?.workers, [again], "another registration inherits no beat");
+    Ok(())
+}
+
+pub(super) fn beats_outlive_a_round(store: &mut dyn Store) -> Result<(), StoreError> {
+    write(store, &[RegistryWrite::Worker(worker("a", 4)), RegistryWrite::Worker(worker("b", 5))])?;
+    store.keep_beats(&BeatBatch { beats: vec![beat("a", 4, 3)], ends_round: false })?;
+    store.keep_beats(&BeatBatch { beats: vec![beat("b", 5, 3), beat("a", 4, 3)], ends_round: true })?;
+    store.keep_beats(&BeatBatch { beats: vec![beat("b", 5, 4)], ends_round: false })?;
+    let rows = store.registry()?;
+    assert_eq!(rows.workers.iter().map(|worker| worker.beat.sequence).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(rows.beats_lost, None);
     Ok(())
 }

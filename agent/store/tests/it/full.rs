@@ -1,10 +1,9 @@
 //! No space: nothing is acknowledged that is not there, and the store goes on by itself.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::support;
+use crate::support::{self, SmallDisk};
 use latido_store::{JournalBound, OpenError, SqliteStore, Store, StoreError};
 
 /// Commits until no space is left, and returns the last number that was acknowledged.
@@ -46,43 +45,6 @@ fn trimming_makes_space_in_a_store_at_its_bound() {
     store.trim(JournalBound { entries_max: 100, step: 10_000 }).unwrap();
     let committed = store.commit(&support::numbered(acknowledged + 1, 10, 1_000)).unwrap();
     assert_eq!(committed.first_sequence, acknowledged + 1);
-}
-
-/// A file system in memory, of one size, that goes with the value.
-struct SmallDisk {
-    place: PathBuf,
-    _directory: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    /// Returns `None`, and says so, where mounting is not allowed.
-    fn mount(size: &str) -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        let place = directory.path().to_owned();
-        let options = std::ffi::CString::new(format!("size={size}")).unwrap();
-        let flags = rustix::mount::MountFlags::empty();
-        match rustix::mount::mount("tmpfs", &place, "tmpfs", flags, options.as_c_str()) {
-            Ok(()) => Some(Self { place, _directory: directory }),
-            Err(error) => {
-                let _ = writeln!(std::io::stderr(), "SKIPPED: a small disk cannot be mounted here: {error}");
-                None
-            }
-        }
-    }
-
-    /// Takes all the space that is left.
-    fn exhaust(&self) -> PathBuf {
-        let ballast = self.place.join("ballast");
-        let mut file = fs::File::create(&ballast).unwrap();
-        while file.write_all(&[0; 4096]).is_ok() {}
-        ballast
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = rustix::mount::unmount(&self.place, rustix::mount::UnmountFlags::DETACH);
-    }
 }
 
 fn free_again(store: &mut SqliteStore, ballast: &Path, acknowledged: u64) {

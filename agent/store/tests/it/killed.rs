@@ -19,7 +19,7 @@ fn what_was_acknowledged_outlives_kill_9_without_holes_or_doubles() {
     let (_directory, path) = support::place();
     let mut acknowledged = 0;
     for kill in 0..KILLS {
-        let mut child = committing(&path);
+        let mut child = process("killed::process_that_commits_until_it_is_killed", STORE, &path);
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut seen = 0;
         // What stands in the pipe after the kill was acknowledged too, so it is read to its end.
@@ -66,11 +66,12 @@ fn process_that_commits_until_it_is_killed() {
     }
 }
 
+/// Starts a test of this program as a process of its own, with the store's path in a variable.
 #[expect(clippy::disallowed_methods, reason = "the test needs a process of its own to kill")]
-fn committing(path: &Path) -> Child {
+pub(crate) fn process(test: &str, variable: &str, path: &Path) -> Child {
     Command::new(env::current_exe().unwrap())
-        .args(["--exact", "killed::process_that_commits_until_it_is_killed", "--nocapture"])
-        .env(STORE, path)
+        .args(["--exact", test, "--nocapture"])
+        .env(variable, path)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()

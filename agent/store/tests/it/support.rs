@@ -1,6 +1,7 @@
 //! What the tests of the SQLite store share.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use latido_store::{Batch, NewEntry, Store};
@@ -43,4 +44,41 @@ pub(crate) fn check_whole(store: &dyn Store) -> u64 {
 pub(crate) fn size(path: &Path, suffix: &str) -> u64 {
     let name = format!("{}{suffix}", path.display());
     fs::metadata(name).map_or(0, |file| file.len())
+}
+
+/// A file system in memory, of one size, that goes with the value.
+pub(crate) struct SmallDisk {
+    pub(crate) place: PathBuf,
+    _directory: TempDir,
+}
+
+impl SmallDisk {
+    /// Returns `None`, and says so, where mounting is not allowed.
+    pub(crate) fn mount(size: &str) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().to_owned();
+        let options = std::ffi::CString::new(format!("size={size}")).unwrap();
+        let flags = rustix::mount::MountFlags::empty();
+        match rustix::mount::mount("tmpfs", &place, "tmpfs", flags, options.as_c_str()) {
+            Ok(()) => Some(Self { place, _directory: directory }),
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "SKIPPED: a small disk cannot be mounted here: {error}");
+                None
+            }
+        }
+    }
+
+    /// Takes all the space that is left.
+    pub(crate) fn exhaust(&self) -> PathBuf {
+        let ballast = self.place.join("ballast");
+        let mut file = fs::File::create(&ballast).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+        ballast
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.place, rustix::mount::UnmountFlags::DETACH);
+    }
 }
