@@ -9,6 +9,7 @@ use latido_protocol::{Limit, Span, SubjectName};
 
 pub(crate) mod alerts;
 mod beat;
+mod budget;
 mod registry;
 mod run;
 mod values;
@@ -236,6 +237,8 @@ pub(crate) struct ResumeArgs {
     /// The job to resume
     #[arg(value_name = "JOB")]
     pub(crate) job: SubjectName,
+    #[command(flatten)]
+    pub(crate) budget: budget::BudgetArgs,
 }
 
 /// `latido pause`.

@@ -71,7 +71,7 @@ fn beat(args: &BeatArgs) -> Result<Beat, Failure> {
     progress.check().map_err(|error| {
         Failure::usage("cannot send this beat", chain(&error), "shorten it: a checkpoint is a line, not a document")
     })?;
-    Ok(Beat { progress, state: signal::state(args)?, errors: args.errors, ..Beat::default() })
+    Ok(Beat { progress, state: signal::state(args)?, errors: args.errors, spent: args.spent(), ..Beat::default() })
 }
 
 /// The name that is no job's: a worker's, which only the agent knows.

@@ -22,6 +22,8 @@ const POKE_WITHIN: Duration = Duration::from_millis(300);
 pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<ExitCode, Failure> {
     let job = &args.job;
     subject::known(&context.state, job, "resume")?;
+    resume::give(&context.state, job, args.budget.overrides(), subject::at())
+        .map_err(|source| failure(args, context, &ResumeError::Wanted { job: job.clone(), source }))?;
     let resumed = if client::agent_answers(&context.state) {
         resume::resume_through_agent(&context.state, job, BY, subject::at())
     } else {
@@ -51,6 +53,10 @@ fn failure(args: &ResumeArgs, context: &Context, error: &ResumeError) -> Failure
     let why_shows = format!("`latido why {job}` shows what is known of it");
     match error {
         ResumeError::NoJob { .. } => subject::unknown(&context.state, job, "resume"),
+        ResumeError::BudgetUsedUp { .. } => {
+            Failure::refused(what, why, format!("give more of it: `latido resume {job} --budget-…` (see its --help)"))
+        }
+        ResumeError::Refused { .. } => Failure::refused(what, why, why_shows),
         ResumeError::Unknown { .. } | ResumeError::Orphan { .. } => Failure::refused(what, why, why_shows),
         ResumeError::Launch { source, .. } if matches!(**source, LaunchError::NoJob { .. }) => {
             Failure::refused(what, why, "its job.json is needed; `latido remove` frees the name")

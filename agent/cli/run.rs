@@ -11,9 +11,10 @@ use latido::jobs::client;
 use latido::jobs::launch::{self, LaunchError, LaunchOrder, Launched};
 use latido::jobs::make::{self, MakeError, NewJob};
 use latido::jobs::stop::{self, StopOrder};
+use latido::settings::MoneyLimit;
 use latido_process::Signal;
 use latido_process::signals::Signals;
-use latido_protocol::files::JobSettings;
+use latido_protocol::files::{Budget, JobSettings};
 use latido_protocol::{FORMAT_VERSION, SubjectName};
 use serde::Serialize;
 
@@ -162,10 +163,20 @@ fn dry_run(args: &RunArgs, new: &NewJob) -> Result<ExitCode, Failure> {
         ("resume on", on.join(", ")),
         ("attempts", format!("at most {}", settings.resume.max_attempts)),
         ("backoff", format!("{} to {}", settings.resume.backoff.first, settings.resume.backoff.longest)),
+        ("budget", budget(&settings.resume.budget)),
         ("grace", settings.grace.to_string()),
     ];
     let text: String = rows.iter().map(|(key, value)| format!("{key:<15}{value}\n")).collect();
     print::out(&text).map(|()| ExitCode::SUCCESS)
+}
+
+/// The counters that are limited.
+fn budget(budget: &Budget) -> String {
+    let money = MoneyLimit(budget.money).to_string();
+    let counters = [(budget.turns.to_string(), "turns"), (budget.tokens.to_string(), "tokens"), (money, "money")];
+    let limited = counters.iter().filter(|(limit, _)| limit != "none");
+    let text = limited.map(|(limit, counter)| format!("{limit} {counter}")).collect::<Vec<_>>().join(", ");
+    if text.is_empty() { "none".to_owned() } else { text }
 }
 
 /// Makes the job and launches its first attempt.

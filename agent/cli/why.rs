@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use latido::jobs::inspect::{self, JobFacts};
 use latido::jobs::records;
+use latido::settings::MoneyLimit;
 use latido_protocol::WallTime;
-use latido_protocol::files::End;
+use latido_protocol::files::{Budget, End, Money, Spent};
 use latido_protocol::status::SubjectStatus;
 
 use crate::args::WhyArgs;
@@ -79,9 +80,26 @@ fn facts(found: &SubjectStatus, at: WallTime, say: &mut impl FnMut(&str, String)
     if found.errors > 0 {
         say("errors", found.errors.to_string());
     }
+    if !found.spent.is_nothing() || !found.budget.is_none() {
+        say("used up", used_up(found.spent, found.budget));
+    }
     if let Some(pid) = found.pid {
         say("pid", format!("{pid} on {}", found.host));
     }
+}
+
+/// What all attempts used up together, each counter with what it may come to.
+fn used_up(spent: Spent, budget: Budget) -> String {
+    let counters = [
+        ("turns", spent.turns.to_string(), budget.turns.to_string(), spent.turns > 0),
+        ("tokens", spent.tokens.to_string(), budget.tokens.to_string(), spent.tokens > 0),
+        ("money", Money(spent.money).to_string(), MoneyLimit(budget.money).to_string(), spent.money > 0),
+    ];
+    let told = counters.into_iter().filter_map(|(counter, spent, budget, is_told)| match budget.as_str() {
+        "none" => is_told.then(|| format!("{counter} {spent}")),
+        budget => Some(format!("{counter} {spent} of {budget}")),
+    });
+    told.collect::<Vec<_>>().join(", ")
 }
 
 fn lease(job: &JobFacts, say: &mut impl FnMut(&str, String)) {

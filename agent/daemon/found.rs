@@ -4,7 +4,7 @@ use latido_driver::{FoundAttempt, FoundJob, FoundState};
 use latido_policy::Life;
 use latido_protocol::FORMAT_VERSION;
 use latido_protocol::SubjectName;
-use latido_protocol::files::{Start, Want, Wanted};
+use latido_protocol::files::{Spent, Start, Want, Wanted};
 use latido_protocol::layout::StateDir;
 
 use crate::clock;
@@ -34,6 +34,7 @@ pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<FoundJ
         at: clock::wall(),
         until: None,
         by: "nobody: the file is missing or damaged".to_owned(),
+        budget: None,
     });
     let before = facts.attempts.len().saturating_sub(1);
     let skipped = before.saturating_sub(EARLIER_MAX);
@@ -43,8 +44,11 @@ pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<FoundJ
         records.start.zip(records.end)
     });
     let earlier = earlier.collect();
+    let endings = records::endings(folder, &facts.attempts[..skipped]);
+    let spent_before =
+        endings.iter().filter_map(|(_, end)| end.as_ref()).fold(Spent::default(), |all, end| all.plus(end.spent));
     let attempt = facts.latest.and_then(found_attempt);
-    Ok(Some(FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, earlier, attempt }))
+    Ok(Some(FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, earlier, spent_before, attempt }))
 }
 
 /// Returns `None` for an attempt whose `start.json` cannot be read and that has no ending: a launch before its first

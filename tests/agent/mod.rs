@@ -1,6 +1,7 @@
 //! The agent over real jobs: killed at every level, and asked by clients of every kind.
 
 mod alerts;
+mod budgets;
 mod clients;
 mod levels;
 mod listening;

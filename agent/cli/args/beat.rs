@@ -1,6 +1,7 @@
 //! What can be typed about a beat.
 
 use clap::Args;
+use latido_protocol::files::{Money, Spent};
 use latido_protocol::{Progress, SubjectName};
 
 /// `latido beat`.
@@ -30,6 +31,15 @@ pub(crate) struct BeatArgs {
     /// Errors counted so far
     #[arg(long, value_name = "N")]
     pub(crate) errors: Option<u64>,
+    /// Turns of a conversation that this attempt had so far
+    #[arg(long, value_name = "N")]
+    pub(crate) turns: Option<u64>,
+    /// Tokens that this attempt used so far
+    #[arg(long, value_name = "N")]
+    pub(crate) tokens: Option<u64>,
+    /// Money that this attempt cost so far, such as 0.25
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) money: Option<Money>,
     /// What a worker works on, in your own words
     #[arg(long, value_name = "JOB")]
     pub(crate) active_job: Option<String>,
@@ -51,4 +61,15 @@ pub(crate) struct BeatArgs {
     /// Print what the work should do (go-on, drain, stop, superseded) and end with 0, 10, 11, 12, or 3
     #[arg(long)]
     pub(crate) answer: bool,
+}
+
+impl BeatArgs {
+    /// What the attempt used up, as far as it is said.
+    pub(crate) fn spent(&self) -> Spent {
+        Spent {
+            turns: self.turns.unwrap_or(0),
+            tokens: self.tokens.unwrap_or(0),
+            money: self.money.map_or(0, |money| money.0),
+        }
+    }
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use latido::settings::{parse_count_limit, parse_limit};
 use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
+use super::budget::BudgetArgs;
 use super::values::{BackoffArg, BeatsArg, ResumeOnArg, Variable, attempts_max};
 
 /// `latido run`.
@@ -62,6 +63,8 @@ pub(crate) struct RunArgs {
     /// Wait before the next attempt: from the first duration, doubled each time, up to the second
     #[arg(long, value_name = "D..D")]
     pub(crate) backoff: Option<BackoffArg>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
     /// Run it in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

@@ -26,6 +26,7 @@ impl RunArgs {
             max_attempts: self.max_attempts,
             resume_on: self.resume_on.as_ref().map(|on| on.iter().map(|on| ResumeOn::from(*on)).collect()),
             backoff: self.backoff.map(|backoff| backoff.0),
+            budget: self.budget.overrides(),
             ..Overrides::default()
         }
     }

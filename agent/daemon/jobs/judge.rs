@@ -1,7 +1,7 @@
 //! The status document as the files tell it: the policy's own judgement over what was found, for a host without an agent.
 
 use latido_policy::{Existence, Facts};
-use latido_protocol::files::{JobFile, Want};
+use latido_protocol::files::{JobFile, Spent, Want};
 use latido_protocol::layout::StateDir;
 use latido_protocol::status::{Next, Phase, StatusDocument, SubjectKind, SubjectStatus, Verdict};
 use latido_protocol::{Class, FORMAT_VERSION, Span, SubjectName, WallTime};
@@ -93,7 +93,19 @@ pub fn subject_status(facts: &JobFacts, at: WallTime) -> SubjectStatus {
         next: next(facts),
         place: None,
         slots: facts.job.as_ref().map(|job| job.settings.slots.clone()).unwrap_or_default(),
+        spent: spent(facts),
+        budget: facts.job.as_ref().map(|job| job.settings.resume.budget).unwrap_or_default(),
     }
+}
+
+/// What all attempts used up together: the endings tell it, and of an attempt without one its latest beat.
+pub(crate) fn spent(facts: &JobFacts) -> Spent {
+    let endings = records::endings(&facts.folder, &facts.attempts);
+    let ended =
+        endings.iter().filter_map(|(_, end)| end.as_ref()).fold(Spent::default(), |all, end| all.plus(end.spent));
+    let open = facts.latest.as_ref().filter(|latest| latest.records.end.is_none());
+    let open = open.and_then(|latest| latest.records.status.as_ref()).map(|status| status.spent);
+    ended.plus(open.unwrap_or_default())
 }
 
 fn judged(facts: &JobFacts) -> (Verdict, String) {

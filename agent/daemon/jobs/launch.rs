@@ -225,7 +225,7 @@ fn prepare(
         return Err(LaunchError::Superseded { job: job.clone(), epoch: given.epoch, highest: wanted.epoch });
     }
     let by = if order.by_hand { order.by.clone() } else { wanted.by.clone() };
-    let run = Wanted { version: FORMAT_VERSION, want: Want::Run, epoch: given.epoch, at, until: None, by };
+    let run = Wanted { want: Want::Run, epoch: given.epoch, at, until: None, by, ..wanted };
     // By hand it may say something else than before, and that is kept. Else it is the epoch alone that is new, and the
     // attempt's own record is durable before anything runs.
     if order.by_hand { short.write(&run) } else { short.write_whole(&run) }.map_err(wanted_error)?;

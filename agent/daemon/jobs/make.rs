@@ -243,7 +243,8 @@ fn fill(state: &StateDir, prepared: &JobDir, new: &NewJob, at: WallTime) -> Resu
     // A job of this name may have been removed: who still holds one of its epochs must not hold one of the new job's.
     let epoch = ledger::highest_epoch(state, &new.name)
         .map_err(|source| MakeError::StateDir { path: state.ledger(), source })?;
-    let wanted = Wanted { version: FORMAT_VERSION, want: Want::Run, epoch, at, until: None, by: new.by.clone() };
+    let wanted =
+        Wanted { version: FORMAT_VERSION, want: Want::Run, epoch, at, until: None, by: new.by.clone(), budget: None };
     let record = |source| MakeError::Record { name: new.name.clone(), source };
     disk::replace_quick(&prepared.job(), &job).map_err(record)?;
     disk::replace_quick(&prepared.wanted(), &wanted).map_err(record)?;

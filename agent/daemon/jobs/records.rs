@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use latido_protocol::disk::{self, ReadError};
-use latido_protocol::files::{Busy, End, Heartbeat, JobFile, Spent, Start, Status, Wanted};
+use latido_protocol::files::{Busy, End, Heartbeat, JobFile, Start, Status, Wanted};
 use latido_protocol::layout::{AttemptDir, JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, Progress, Span, SubjectName};
 use serde::de::DeserializeOwned;
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 /// What the files of a job say.
 #[derive(Clone, Debug)]
 pub struct JobRecords {
-    /// what was asked for; `None` when that cannot be read
+    /// what was asked for, with the budget that a person gave it since; `None` when that cannot be read
     pub job: Option<JobFile>,
     /// what is wanted; `None` when that cannot be read
     pub wanted: Option<Wanted>,
@@ -120,12 +120,15 @@ pub fn exists(folder: &JobDir) -> bool {
 /// Reads a job's own files.
 pub fn read_job(folder: &JobDir) -> JobRecords {
     let mut damaged = Vec::new();
-    let job = read(&folder.job(), &mut damaged);
+    let mut job: Option<JobFile> = read(&folder.job(), &mut damaged);
     if job.is_none() && damaged.is_empty() {
         damaged.push(format!("cannot read {}: it is missing", folder.job().display()));
     }
     let before = damaged.len();
-    let wanted = read(&folder.wanted(), &mut damaged);
+    let wanted: Option<Wanted> = read(&folder.wanted(), &mut damaged);
+    if let (Some(job), Some(budget)) = (&mut job, wanted.as_ref().and_then(|wanted| wanted.budget)) {
+        job.settings.resume.budget = budget;
+    }
     if wanted.is_none() && damaged.len() == before {
         damaged.push(format!("cannot read {}: it is missing", folder.wanted().display()));
     }
@@ -201,7 +204,7 @@ fn rebuilt_status(attempt: &AttemptDir, start: Option<&Start>, damaged: &mut Vec
         output_bytes: 0,
         idle_s: None,
         excuse: None,
-        spent: Spent::default(),
+        spent: beat.spent,
         stopping: false,
     })
 }

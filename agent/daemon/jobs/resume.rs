@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
-use latido_protocol::files::Want;
+use latido_protocol::control;
+use latido_protocol::files::{Want, Wanted};
 use latido_protocol::layout::StateDir;
+use latido_protocol::status::Phase;
 use latido_protocol::{SubjectName, WallTime};
 
-use super::client::{self, POKE_WITHIN};
+use super::client::{self, AGENT_WITHIN, POKE_WITHIN};
 use super::clock::{self, Deadline};
 use super::inspect::{self, AttemptState, JobFacts, LAUNCH_WITHIN};
 use super::launch::{self, LaunchError, LaunchOrder, Launched, Ordered};
 use super::recover::{self, OrphanError};
 use super::wanted::{self, WantError};
+use super::{judge, records};
+use crate::settings::BudgetOverrides;
 
 /// Between two looks at what another starter does.
 const TURN: Duration = Duration::from_millis(10);
@@ -76,6 +80,24 @@ pub enum ResumeError {
         /// why
         source: WantError,
     },
+    /// Its attempts have used up what they may together.
+    #[error("resume job {job}: {why}")]
+    BudgetUsedUp {
+        /// which
+        job: SubjectName,
+        /// what was used up, of how much
+        why: latido_policy::Reason,
+    },
+    /// The agent judged it, and launches nothing.
+    #[error("resume job {job}: it is {phase}: {why}")]
+    Refused {
+        /// which
+        job: SubjectName,
+        /// where it is now
+        phase: Phase,
+        /// why, and what to do
+        why: String,
+    },
     /// The agent was told, and no new attempt appeared.
     #[error("see the agent resume job {job} within {within:?}")]
     AgentDidNot {
@@ -117,6 +139,10 @@ pub fn resume(state: &StateDir, job: &SubjectName, by: &str, because: &str) -> R
             }
             Some(AttemptState::Orphaned { .. }) => end_left(job, &facts, latest)?,
             None | Some(AttemptState::Ended | AttemptState::Dead { .. }) => {
+                let budget = facts.job.as_ref().map(|job| job.settings.resume.budget).unwrap_or_default();
+                if let Some(why) = latido_driver::budget_used_up(budget, judge::spent(&facts)) {
+                    return Err(ResumeError::BudgetUsedUp { job: job.clone(), why });
+                }
                 let order = LaunchOrder {
                     because: because.to_owned(),
                     by: by.to_owned(),
@@ -167,7 +193,7 @@ pub fn resume_through_agent(
     at: WallTime,
 ) -> Result<Resumed, ResumeError> {
     let wanted_error = |source| ResumeError::Wanted { job: job.clone(), source };
-    let known = {
+    let (known, before) = {
         let short = wanted::take_short(&state.job(job)).map_err(wanted_error)?;
         // Looked at under the short lock: a launch in progress holds it while it takes the want back.
         let facts = look(state, job)?;
@@ -179,10 +205,9 @@ pub fn resume_through_agent(
         if lives {
             return Ok(Resumed::RunsAlready { attempt: known });
         }
-        short.change(Want::Resume, by, at).map_err(wanted_error)?;
-        known
+        (known, short.change(Want::Resume, by, at).map_err(wanted_error)?)
     };
-    client::poke_agent(state, job, POKE_WITHIN);
+    let is_judged = client::poke_agent(state, job, POKE_WITHIN);
     let deadline = Deadline::after(AGENT_LAUNCHES_WITHIN);
     loop {
         let facts = look(state, job)?;
@@ -202,9 +227,47 @@ pub fn resume_through_agent(
                 }
             }
         }
+        if let Some((phase, why)) = refusal(state, job).filter(|_| is_judged) {
+            take_back(state, job, before).map_err(wanted_error)?;
+            return Err(ResumeError::Refused { job: job.clone(), phase, why });
+        }
         if deadline.has_passed() {
             return Err(ResumeError::AgentDidNot { job: job.clone(), within: AGENT_LAUNCHES_WITHIN });
         }
         deadline.rest(TURN);
     }
+}
+
+/// Where the job is and why, once its agent has decided to launch nothing.
+fn refusal(state: &StateDir, job: &SubjectName) -> Option<(Phase, String)> {
+    let request = control::Request::Status { subjects: vec![job.clone()] };
+    let Ok(control::Answer::Status { document }) = client::ask_agent(state, request, AGENT_WITHIN) else { return None };
+    let status = document.subjects.into_iter().find(|status| status.name == *job)?;
+    let why = status.next.map_or(status.reason, |next| next.what);
+    matches!(status.phase, Phase::Held | Phase::Stuck).then_some((status.phase, why))
+}
+
+/// What was refused is not wanted any more: it would be carried out when nobody expects it.
+fn take_back(state: &StateDir, job: &SubjectName, before: Wanted) -> Result<(), WantError> {
+    let short = wanted::take_short(&state.job(job))?;
+    let present = short.read(before.at)?;
+    if present.want == Want::Resume {
+        short.write(&Wanted { epoch: present.epoch, budget: present.budget, ..before })?;
+    }
+    drop(short);
+    client::poke_agent(state, job, POKE_WITHIN);
+    Ok(())
+}
+
+/// Gives a job more to use up together, or less, from here on.
+///
+/// # Errors
+/// When there is no such job, or its files cannot be read or written.
+pub fn give(state: &StateDir, job: &SubjectName, more: BudgetOverrides, at: WallTime) -> Result<(), WantError> {
+    let folder = state.job(job);
+    let short = wanted::take_short(&folder)?;
+    let before = short.read(at)?;
+    let present = records::read_job(&folder).job.map(|job| job.settings.resume.budget).unwrap_or_default();
+    let budget = more.over(present);
+    if budget == present { Ok(()) } else { short.write(&Wanted { budget: Some(budget), ..before }) }
 }

@@ -96,6 +96,7 @@ impl Short {
                 at,
                 until: None,
                 by: REBUILT_BY.to_owned(),
+                budget: None,
             }),
         }
     }

@@ -1,6 +1,7 @@
 //! Journal entries as sinks are given them.
 
 use latido_plugin_host::{self as guest, self as types};
+use latido_protocol::files::Spent;
 use latido_protocol::journal::{AlertState, AlertTold, Body, Entry, Severity};
 use latido_protocol::status::{SubjectKind, Verdict};
 use latido_protocol::{Outcome, OutcomeKind, Progress, Span};
@@ -18,16 +19,18 @@ pub(crate) fn to_guest(entry: Entry) -> guest::Entry {
 
 fn body(body: Body) -> guest::Body {
     match body {
-        Body::Beat { subject, attempt, epoch, beat, progress: made, state, errors } => guest::Body::Beat(guest::Beat {
-            subject: subject.into(),
-            attempt,
-            epoch,
-            sequence: beat,
-            progress: made.map(progress),
-            usage: None,
-            state,
-            errors,
-        }),
+        Body::Beat { subject, attempt, epoch, beat, progress: made, state, errors, spent } => {
+            guest::Body::Beat(guest::Beat {
+                subject: subject.into(),
+                attempt,
+                epoch,
+                sequence: beat,
+                progress: made.map(progress),
+                usage: usage(spent),
+                state,
+                errors,
+            })
+        }
         Body::Transition { subject, kind, attempt, epoch, previous, current, reason } => {
             guest::Body::Transition(guest::Transition {
                 subject: subject.into(),
@@ -42,7 +45,7 @@ fn body(body: Body) -> guest::Body {
         Body::AttemptStarted { subject, attempt, epoch, reason } => {
             guest::Body::AttemptStarted(guest::AttemptStarted { subject: subject.into(), attempt, epoch, reason })
         }
-        Body::AttemptEnded { subject, attempt, epoch, outcome: how, started, progress: made } => {
+        Body::AttemptEnded { subject, attempt, epoch, outcome: how, started, progress: made, spent } => {
             guest::Body::AttemptEnded(guest::AttemptEnded {
                 subject: subject.into(),
                 attempt,
@@ -52,7 +55,7 @@ fn body(body: Body) -> guest::Body {
                 reason: how.detail.clone(),
                 started: started.as_millis(),
                 progress: made.map(progress),
-                usage: None,
+                usage: usage(spent),
             })
         }
         Body::LeaseExpired { subject, attempt, epoch, previous_holder, silence_s, pickups } => {
@@ -117,6 +120,20 @@ fn alert(told: AlertTold) -> guest::Alert {
 
 pub(crate) fn millis(span: Span) -> u64 {
     u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What was used up, as far as the work told: a counter that it never told of is 0 in our records.
+pub(crate) fn usage(spent: Spent) -> Option<types::Usage> {
+    let told = |count: u64| (count > 0).then_some(count);
+    let usage =
+        types::Usage { turns: told(spent.turns), tokens: told(spent.tokens), cost_usd: told(spent.money).map(units) };
+    (!spent.is_nothing()).then_some(usage)
+}
+
+/// Money in units of what it is counted in.
+#[expect(clippy::cast_precision_loss, reason = "2^53 millionths are nine thousand million units")]
+pub(crate) fn units(millionths: u64) -> f64 {
+    millionths as f64 / 1e6
 }
 
 pub(crate) fn progress(progress: Progress) -> types::Progress {

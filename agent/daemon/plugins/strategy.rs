@@ -5,12 +5,13 @@ use std::time::Duration;
 use latido_driver::{AttemptName, Fact};
 use latido_plugin_host::{self as guest, Kind, Strategy};
 use latido_policy::Proposal;
-use latido_protocol::WallTime;
-use latido_protocol::files::JobFile;
+use latido_protocol::files::{Budget, JobFile, Spent};
 use latido_protocol::status::SubjectStatus;
+use latido_protocol::{CountLimit, WallTime};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Ground, entries, subjects};
+use crate::jobs::records::AttemptRecords;
 use crate::settings::PluginSettings;
 use crate::{clock, found};
 
@@ -19,6 +20,9 @@ const PAST_MAX: usize = 100;
 
 /// The attribute of a situation by which a strategy learns that a person asks for another attempt.
 const BY_HAND: &str = "by-hand";
+
+/// The attribute of a budget that says how many tokens are left.
+const TOKENS_LEFT: &str = "tokens-left";
 
 /// One ended attempt to be asked about.
 pub(crate) struct Question {
@@ -137,38 +141,68 @@ fn command(job: &JobFile) -> guest::Command {
 fn situation(
     status: SubjectStatus,
     job: &JobFile,
-    past: Vec<crate::jobs::records::AttemptRecords>,
+    past: Vec<AttemptRecords>,
     command: guest::Command,
 ) -> guest::Situation {
     let attempts_left = job.settings.resume.max_attempts.saturating_sub(status.attempt);
+    let budget = budget(attempts_left, status.budget, status.spent);
     guest::Situation {
         now: clock::wall().as_millis(),
         subject: subjects::to_guest(status),
         command,
-        attempts: past
-            .into_iter()
-            .map(|records| guest::PastAttempt {
-                number: records.number,
-                started: records.start.as_ref().map_or(0, |start| start.launched_at.as_millis()),
-                ended: records.end.as_ref().map(|end| end.ended_at).map(WallTime::as_millis),
-                outcome: records.end.as_ref().map(|end| entries::outcome(&end.outcome)),
-                class: records.end.as_ref().map(|end| end.outcome.class.to_string()),
-                progress: records
-                    .end
-                    .and_then(|end| end.progress)
-                    .or_else(|| records.status.and_then(|status| status.progress))
-                    .map(entries::progress),
-                usage: None,
-                notes: Vec::new(),
-            })
-            .collect(),
-        budget: guest::Budget {
-            attempts_left: Some(attempts_left),
-            turns_left: None,
-            cost_left_usd: None,
-            time_left: None,
-            attributes: Vec::new(),
-        },
+        attempts: past.into_iter().map(past_attempt).collect(),
+        budget,
         attributes: Vec::new(),
+    }
+}
+
+fn past_attempt(records: AttemptRecords) -> guest::PastAttempt {
+    guest::PastAttempt {
+        number: records.number,
+        started: records.start.as_ref().map_or(0, |start| start.launched_at.as_millis()),
+        ended: records.end.as_ref().map(|end| end.ended_at).map(WallTime::as_millis),
+        outcome: records.end.as_ref().map(|end| entries::outcome(&end.outcome)),
+        class: records.end.as_ref().map(|end| end.outcome.class.to_string()),
+        usage: records.end.as_ref().and_then(|end| entries::usage(end.spent)),
+        progress: records
+            .end
+            .and_then(|end| end.progress)
+            .or_else(|| records.status.and_then(|status| status.progress))
+            .map(entries::progress),
+        notes: Vec::new(),
+    }
+}
+
+/// What is left of a budget after all attempts so far. The package has no field for tokens, so they stand beside it.
+fn budget(attempts_left: u32, budget: Budget, spent: Spent) -> guest::Budget {
+    let left = |limit: CountLimit, spent: u64| match limit {
+        CountLimit::None => None,
+        CountLimit::At(count) => Some(count.saturating_sub(spent)),
+    };
+    let tokens = left(budget.tokens, spent.tokens);
+    let attribute = |tokens: u64| guest::Attribute { key: TOKENS_LEFT.to_owned(), value: tokens.to_string() };
+    guest::Budget {
+        attempts_left: Some(attempts_left),
+        turns_left: left(budget.turns, spent.turns),
+        cost_left_usd: left(budget.money, spent.money).map(entries::units),
+        time_left: None,
+        attributes: tokens.map(attribute).into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Field case C296 (seed 003 with paperclipai/paperclip#390): a resumed attempt is told what is left.
+    #[test]
+    fn c296_a_strategy_is_told_what_all_attempts_left_of_the_budget() {
+        let allowed = Budget { turns: CountLimit::At(10), tokens: CountLimit::At(5), money: CountLimit::At(2_500_000) };
+        let left = budget(1, allowed, Spent { turns: 6, tokens: 9, money: 500_000 });
+        assert_eq!((left.attempts_left, left.turns_left, left.cost_left_usd), (Some(1), Some(4), Some(2.0)));
+        let tokens: Vec<_> = left.attributes.iter().map(|left| (left.key.as_str(), left.value.as_str())).collect();
+        assert_eq!(tokens, [("tokens-left", "0")], "more than all is nothing left");
+        let none = budget(1, Budget::default(), Spent { turns: 6, tokens: 9, money: 1 });
+        assert_eq!((none.turns_left, none.cost_left_usd, none.attributes.len()), (None, None, 0));
     }
 }

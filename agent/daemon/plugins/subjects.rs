@@ -28,7 +28,7 @@ pub(crate) fn to_guest(status: SubjectStatus) -> types::Subject {
         silence: status.silence_s.map(entries::millis),
         progress: status.progress.map(entries::progress),
         progress_changed: status.progress_changed.map(WallTime::as_millis),
-        usage: None,
+        usage: entries::usage(status.spent),
         attempt: status.attempt,
         epoch: status.epoch,
         errors: status.errors,

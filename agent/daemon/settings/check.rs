@@ -8,6 +8,7 @@ use latido_policy::{GroupSettings, SLOTS_MAX, WorkerLease};
 use latido_protocol::files::LogLimits;
 use latido_protocol::{CountLimit, SubjectName};
 
+use super::budget::BudgetTable;
 use super::document::{AgentTable, Document, GroupTable, JobTable, PolicyTable, ResumeTable};
 use super::model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, Overrides, Policy, Settings, TTL_INTERVALS,
@@ -384,6 +385,7 @@ fn resume_overrides(table: Option<&ResumeTable>) -> Overrides {
         max_attempts_without_progress: table.max_attempts_without_progress.map(|text| text.0),
         wall_time_max: table.wall_time_max.map(|text| text.0),
         spare_busy: table.spare_busy,
+        budget: table.budget.map(BudgetTable::overrides).unwrap_or_default(),
         ..Overrides::default()
     }
 }

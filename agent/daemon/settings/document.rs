@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::alerts::AlertsTable;
+use super::budget::BudgetTable;
 use super::model::{EntryKind, PluginSource, StartMode};
 use super::text::{Size, Text};
 use super::watched::{CheckTable, ProcessTable};
@@ -148,6 +149,9 @@ pub(super) struct ResumeTable {
     pub(super) wall_time_max: Option<Text<Limit>>,
     /// A hung job whose output still grows is told of and not ended, whatever `on` says.
     pub(super) spare_busy: Option<bool>,
+    /// What all attempts may use up together, as the job itself tells it. An attempt that reaches it is ended, and nothing
+    /// is resumed until there is more.
+    pub(super) budget: Option<BudgetTable>,
 }
 
 /// `[[sink]]`

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 mod alerts;
+mod budget;
 mod check;
 mod document;
 mod error;
@@ -20,6 +21,7 @@ mod text;
 mod watched;
 
 pub use alerts::AlertsSettings;
+pub use budget::{BudgetOverrides, MoneyLimit, parse_money_limit};
 pub use error::{Problem, SettingsError};
 pub use model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, EntryKind, Grant, Overrides, PluginLimits,

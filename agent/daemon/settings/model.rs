@@ -11,6 +11,7 @@ use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
 use super::Problem;
 use super::alerts::{AlertsSettings, AlertsTable};
+use super::budget::BudgetOverrides;
 use super::watched::{ConfiguredCheck, ConfiguredProcess};
 
 /// The settings in force.
@@ -236,6 +237,8 @@ pub struct Overrides {
     pub wall_time_max: Option<Limit>,
     /// a hung attempt that is busy is not ended
     pub spare_busy: Option<bool>,
+    /// what all attempts may use up together
+    pub budget: BudgetOverrides,
     /// slots that it counts against
     pub slots: Vec<String>,
 }

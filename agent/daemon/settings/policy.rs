@@ -104,6 +104,7 @@ impl Policy {
         policy.first_output_within = overrides.first_output_within.unwrap_or(self.first_output_within);
         policy.excuse_max = overrides.excuse_max.unwrap_or(self.excuse_max);
         policy.resume.spare_busy = overrides.spare_busy.unwrap_or(self.resume.spare_busy);
+        policy.resume.budget = overrides.budget.over(self.resume.budget);
         policy.resume.wall_time_max = overrides.wall_time_max.unwrap_or(self.resume.wall_time_max);
         if let Some(max) = overrides.max_attempts_without_progress {
             policy.resume.max_attempts_without_progress = max;

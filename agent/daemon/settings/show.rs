@@ -6,6 +6,7 @@ use latido_policy::GroupSettings;
 use latido_protocol::Span;
 
 use super::alerts::AlertsTable;
+use super::budget::BudgetTable;
 use super::document::{
     AgentTable, BlackoutTable, Document, GrantTable, GroupTable, JobTable, JournalTable, LimitsTable, LogTable,
     PluginTable, PolicyTable, ResumeTable, SinkTable,
@@ -82,6 +83,7 @@ fn policy_table(policy: &Policy) -> PolicyTable {
             max_attempts_without_progress: Some(Text(policy.resume.max_attempts_without_progress)),
             wall_time_max: Some(Text(policy.resume.wall_time_max)),
             spare_busy: Some(policy.resume.spare_busy),
+            budget: Some(BudgetTable::of(policy.resume.budget)),
         }),
         orphans: Some(Text(policy.orphans)),
         grace: Some(Text(policy.grace)),
@@ -114,6 +116,7 @@ fn job_table(job: &ConfiguredJob) -> JobTable {
         max_attempts_without_progress: own.max_attempts_without_progress.map(Text),
         wall_time_max: own.wall_time_max.map(Text),
         spare_busy: own.spare_busy,
+        budget: own.budget.table(),
     };
     JobTable {
         command: job.command.clone(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use latido_policy::{self as policy, Event, Moment, SubjectId};
-use latido_protocol::files::{End, Start, Status, Wanted};
+use latido_protocol::files::{Budget, End, Start, Status, Wanted};
 use latido_protocol::journal::Body;
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{Class, Span, SubjectName, WallTime};
@@ -154,6 +154,7 @@ impl<S: Store> Driver<S> {
             }
         }
         // The attempt first: a resume that somebody else has carried out already orders no launch.
+        self.budget_found(name, found.job.settings.resume.budget, now);
         if let Some(attempt) = found.attempt {
             self.attempt_found_again(attempt, now, wall);
         }
@@ -161,6 +162,17 @@ impl<S: Store> Driver<S> {
     }
 
     /// Answers whether a person launched what is found, and this agent did not order it.
+    /// A person may have given it more, or less, since.
+    fn budget_found(&mut self, name: &SubjectName, budget: Budget, now: Moment) {
+        let Some(id) = self.book.id(name) else { return };
+        let Some(latest) = self.book.latest_mut(id) else { return };
+        if latest.job.settings.resume.budget != budget {
+            latest.job.settings.resume.budget = budget;
+            let event = Event::BudgetChanged { subject: id, budget: translate::budget(budget) };
+            self.policy.handle_event(event, now);
+        }
+    }
+
     fn was_resumed_by_hand(&self, id: SubjectId, found: &FoundJob) -> bool {
         let start = found.attempt.as_ref().map(|attempt| &attempt.start).filter(|start| start.by_hand);
         let known = self.policy.subject(id).map_or(0, |view| view.attempt.epoch.0);
@@ -335,7 +347,7 @@ struct Lost {
 
 /// What the files tell of the attempts before the latest, and how long ago that one ended.
 fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
-    let mut history = translate::history(found.earlier.iter().map(|(start, end)| (start, end)));
+    let mut history = translate::history(found.spent_before, found.earlier.iter().map(|(start, end)| (start, end)));
     let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
     translate::begin(&mut history, &latest.start);
     match &latest.state {

@@ -77,6 +77,8 @@ impl<S: Store> Driver<S> {
             next: next(view, latest, now),
             place: view.place,
             slots: latest.job.settings.slots.clone(),
+            spent: translate::spent_of(view.spent),
+            budget: latest.job.settings.resume.budget,
         }
     }
 }
@@ -95,6 +97,11 @@ fn next(view: &SubjectView, latest: &Latest, now: Moment) -> Option<Next> {
     let waits = matches!(view.phase, latido_policy::Phase::Held | latido_policy::Phase::Stuck);
     waits.then(|| {
         let remark = latest.remark.as_ref().map(|remark| format!(" ({remark})")).unwrap_or_default();
-        Next { what: format!("{}{remark}; `latido resume {}`", view.phase_because, latest.job.name), in_s: None }
+        let more = if let latido_policy::Reason::BudgetUsedUp { counter, .. } = view.phase_because {
+            format!(" --budget-{counter} MORE")
+        } else {
+            String::new()
+        };
+        Next { what: format!("{}{remark}; `latido resume {}{more}`", view.phase_because, latest.job.name), in_s: None }
     })
 }

@@ -42,7 +42,7 @@ pub use limits::AgentLimits;
 pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
 pub use schedule::{Schedule, ScheduleError};
 pub use sweep::{Reaped, Sweep};
-pub use translate::{class, heard, lease, settings, verdict};
+pub use translate::{budget_used_up, class, heard, lease, settings, verdict};
 pub use watch_fact::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
 
 use alert_texts::AlertBook;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use latido_policy as policy;
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{
-    Beats, End, Identity, JobSettings, Orphans, ResumeOn, Spent, Start, Status, Want, Wanted,
+    Beats, Budget, End, Identity, JobSettings, Orphans, ResumeOn, Spent, Start, Status, Want, Wanted,
 };
 use latido_protocol::status::{Phase, SubjectKind, Verdict};
 use latido_protocol::{Class, CountLimit, Limit, Progress, WallTime};
@@ -64,11 +64,7 @@ pub fn settings(settings: &JobSettings, slots: policy::SlotSet, seed: u64) -> po
             backoff_longest: settings.resume.backoff.longest.0,
             max_attempts_without_progress: count_limit(settings.resume.max_attempts_without_progress),
             wall_time_max: limit(settings.resume.wall_time_max),
-            budget: policy::Budget {
-                turns: wide_limit(settings.resume.budget.turns),
-                tokens: wide_limit(settings.resume.budget.tokens),
-                money: wide_limit(settings.resume.budget.money),
-            },
+            budget: budget(settings.resume.budget),
             spare_busy: settings.resume.spare_busy,
         },
         orphans: match settings.orphans {
@@ -79,6 +75,21 @@ pub fn settings(settings: &JobSettings, slots: policy::SlotSet, seed: u64) -> po
         slots,
         seed,
     }
+}
+
+/// What all attempts may use up together.
+pub(crate) fn budget(budget: Budget) -> policy::Budget {
+    policy::Budget {
+        turns: wide_limit(budget.turns),
+        tokens: wide_limit(budget.tokens),
+        money: wide_limit(budget.money),
+    }
+}
+
+/// Why nothing more may be spent, once all attempts together have used up the budget: what a person who resumes a job
+/// without an agent is told.
+pub fn budget_used_up(allowed: Budget, all: Spent) -> Option<policy::Reason> {
+    budget(allowed).used_up(spent(all))
 }
 
 fn limit(limit: Limit) -> policy::Limit<Duration> {
@@ -169,6 +180,10 @@ fn spent(spent: Spent) -> policy::Spent {
     policy::Spent { turns: spent.turns, tokens: spent.tokens, money: spent.money }
 }
 
+pub(crate) fn spent_of(spent: policy::Spent) -> Spent {
+    Spent { turns: spent.turns, tokens: spent.tokens, money: spent.money }
+}
+
 fn progress_fingerprint(progress: &Progress) -> policy::Fingerprint {
     fingerprint((
         progress.fraction.map(f64::to_bits),
@@ -179,9 +194,9 @@ fn progress_fingerprint(progress: &Progress) -> policy::Fingerprint {
     ))
 }
 
-/// What the endings before the latest attempt tell, each with the start of its attempt.
-pub(crate) fn history<'a>(earlier: impl IntoIterator<Item = (&'a Start, &'a End)>) -> policy::History {
-    let mut history = policy::History::default();
+/// What the endings before the latest attempt tell, each with the start of its attempt, after `before` was used up.
+pub(crate) fn history<'a>(before: Spent, earlier: impl IntoIterator<Item = (&'a Start, &'a End)>) -> policy::History {
+    let mut history = policy::History::after(spent(before));
     for (start, end) in earlier {
         begin(&mut history, start);
         history.attempt_ended(&ending(end));

@@ -7,7 +7,7 @@ use latido_policy::{
     self as policy, CheckEvent, CheckFound, CheckSchedule, CheckSettings, Event, Fingerprint, Moment, ProcessEvent,
     ProcessFound, ProcessSettings, Recorded, Sighting, Signal, SubjectId,
 };
-use latido_protocol::files::Identity;
+use latido_protocol::files::{Budget, Identity, Spent};
 use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
 use latido_protocol::{Span, SubjectName, WallTime};
 use latido_store::{Store, SubjectRow};
@@ -309,6 +309,8 @@ impl<S: Store> Driver<S> {
             progress_changed: None,
             attempt: 0,
             epoch: 0,
+            spent: Spent::default(),
+            budget: Budget::default(),
             pickups: 0,
             pid,
             state,

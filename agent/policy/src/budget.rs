@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::Limit;
+use crate::{Limit, Reason};
 
 /// What is counted. The policy adds and compares; what a unit is worth is the caller's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,14 +37,6 @@ pub struct Budget {
     pub money: Limit<u64>,
 }
 
-/// A counter that has reached its bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct UsedUp {
-    pub(crate) counter: Counter,
-    pub(crate) spent: u64,
-    pub(crate) budget: u64,
-}
-
 impl Spent {
     /// The sum of two attempts.
     pub(crate) const fn plus(self, other: Self) -> Self {
@@ -66,8 +58,9 @@ impl Spent {
 }
 
 impl Budget {
-    /// Answers the first counter that has reached its bound.
-    pub(crate) fn used_up(self, spent: Spent) -> Option<UsedUp> {
+    /// Answers the first counter that has reached its bound, as the reason why nothing more is spent.
+    #[must_use]
+    pub fn used_up(self, spent: Spent) -> Option<Reason> {
         let Self { turns, tokens, money } = self;
         [
             (Counter::Turns, turns, spent.turns),
@@ -75,7 +68,39 @@ impl Budget {
             (Counter::Money, money, spent.money),
         ]
         .into_iter()
-        .find_map(|(counter, limit, spent)| limit.reached(spent).map(|budget| UsedUp { counter, spent, budget }))
+        .find_map(|(counter, limit, spent)| {
+            limit.reached(spent).map(|budget| Reason::BudgetUsedUp { counter, spent, budget })
+        })
+    }
+}
+
+impl Counter {
+    /// Writes that so much of a budget is used up.
+    pub(crate) fn write_used_up(self, f: &mut fmt::Formatter<'_>, spent: u64, budget: u64) -> fmt::Result {
+        write!(f, "budget used up: {} of {} {self}", Amount(self, spent), Amount(self, budget))
+    }
+}
+
+/// An amount of what is counted, as people write it.
+struct Amount(Counter, u64);
+
+/// Millionths in one unit of money.
+const MILLIONTHS: u64 = 1_000_000;
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(counter, amount) = *self;
+        match counter {
+            Counter::Money if !amount.is_multiple_of(MILLIONTHS) => {
+                let (mut decimals, mut width) = (amount % MILLIONTHS, 6);
+                while decimals.is_multiple_of(10) {
+                    (decimals, width) = (decimals / 10, width - 1);
+                }
+                write!(f, "{}.{decimals:0width$}", amount / MILLIONTHS)
+            }
+            Counter::Money => write!(f, "{}", amount / MILLIONTHS),
+            Counter::Turns | Counter::Tokens => write!(f, "{amount}"),
+        }
     }
 }
 
@@ -84,7 +109,7 @@ impl fmt::Display for Counter {
         f.write_str(match self {
             Self::Turns => "turns",
             Self::Tokens => "tokens",
-            Self::Money => "millionths of money",
+            Self::Money => "money",
         })
     }
 }
@@ -97,8 +122,16 @@ mod tests {
     fn a_budget_is_used_up_at_its_bound_and_names_the_counter() {
         let budget = Budget { tokens: Limit::At(10), money: Limit::At(5), ..Budget::default() };
         assert_eq!(budget.used_up(Spent { turns: u64::MAX, tokens: 9, money: 4 }), None);
-        let used_up = UsedUp { counter: Counter::Tokens, spent: 10, budget: 10 };
+        let used_up = Reason::BudgetUsedUp { counter: Counter::Tokens, spent: 10, budget: 10 };
         assert_eq!(budget.used_up(Spent { turns: 0, tokens: 10, money: 9 }), Some(used_up));
+    }
+
+    #[test]
+    fn a_used_up_budget_is_told_in_the_units_that_people_write() {
+        let told = |counter, spent, budget| format!("{}", Reason::BudgetUsedUp { counter, spent, budget });
+        assert_eq!(told(Counter::Turns, 6, 5), "budget used up: 6 of 5 turns");
+        assert_eq!(told(Counter::Money, 4_500_000, 4_000_000), "budget used up: 4.5 of 4 money");
+        assert_eq!(told(Counter::Money, 1_000_010, 50_000), "budget used up: 1.00001 of 0.05 money");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use crate::{
-    AlertEvent, Attempt, BlackoutSettings, CheckEvent, Class, Fingerprint, History, JobSettings, Limit, Pacing, Phase,
-    ProcessEvent, ProcessId, RegistryEvent, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
+    AlertEvent, Attempt, BlackoutSettings, Budget, CheckEvent, Class, Fingerprint, History, JobSettings, Limit, Pacing,
+    Phase, ProcessEvent, ProcessId, RegistryEvent, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
 };
 
 /// Something that has happened.
@@ -36,6 +36,13 @@ pub enum Event {
     ResumedElsewhere {
         /// which
         subject: SubjectId,
+    },
+    /// A person gave it another budget. What is used up already counts against it.
+    BudgetChanged {
+        /// which
+        subject: SubjectId,
+        /// the budget from here on
+        budget: Budget,
     },
     /// An attempt runs: launched by this agent, or by the command line.
     AttemptStarted {

@@ -6,9 +6,9 @@ use core::time::Duration;
 use crate::queue::{Queue, Request};
 use crate::state::{Doubt, Lost, Past, State, Then};
 use crate::{
-    Action, Attempt, AttemptNumber, Ending, Epoch, Existence, Facts, Heard, History, JobSettings, Judgement,
-    LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal, Reason, SubjectId, SubjectView,
-    Verdict, Want, judge, next_change,
+    Action, Attempt, AttemptNumber, Budget, Ending, Epoch, Existence, Facts, Heard, History, JobSettings, Judgement,
+    LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal, Reason, Spent, SubjectId,
+    SubjectView, Verdict, Want, judge, next_change,
 };
 
 /// What the state machine of one job can be told. (A pause means the same in every state and is no input of it.)
@@ -200,6 +200,12 @@ impl Job {
         Request { subject: self.subject, slots: self.settings.slots, is_paced: because != Reason::ResumedByHand }
     }
 
+    /// What all its attempts used up together, as far as they told.
+    fn spent(&self) -> Spent {
+        let running = self.state.running().map(|running| running.spent).unwrap_or_default();
+        self.history.spent().plus(running)
+    }
+
     /// All that is known of it.
     pub(crate) fn view(&self, at: Moment) -> SubjectView {
         let facts = self.facts(at);
@@ -220,6 +226,7 @@ impl Job {
             still: running.map(|_| facts.still),
             running: running.map(|_| facts.running),
             heard: self.state.running().map(|running| (running.heard, running.heard_at)),
+            spent: self.spent(),
             place: None,
             baseline: is_cut.then_some(self.baseline),
             next: self.next(at),
@@ -255,6 +262,14 @@ impl Job {
         self.unpause(now);
         self.refusals = 0;
         self.history.resumed_by_hand();
+    }
+
+    /// Takes another budget, which what runs may have used up already.
+    pub(crate) fn change_budget(&mut self, budget: Budget, now: Moment, out: &mut Outbox) {
+        let mut commands = Vec::new();
+        self.settings.resume.budget = budget;
+        self.settle(now, &mut commands, out);
+        self.record(now, commands, out);
     }
 
     fn unpause(&mut self, now: Moment) {

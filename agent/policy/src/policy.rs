@@ -79,6 +79,9 @@ impl Policy {
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
             Event::ResumedElsewhere { subject } => self.with(subject, now, |job, _| job.resumed_elsewhere(now)),
+            Event::BudgetChanged { subject, budget } => {
+                self.with(subject, now, |job, out| job.change_budget(budget, now, out));
+            }
             Event::AttemptStarted { subject, attempt, supervisor, process: _ } => {
                 self.tell(subject, Input::Started { attempt, supervisor }, now);
             }

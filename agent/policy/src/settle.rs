@@ -2,7 +2,6 @@
 
 use alloc::vec::Vec;
 
-use crate::budget::UsedUp;
 use crate::job::{Goal, Job, Outbox};
 use crate::state::{Running, State};
 use crate::verdict::end_because;
@@ -99,8 +98,6 @@ impl Job {
 
     /// Answers which counter is used up by all attempts that ended and one that spent this.
     pub(crate) fn budget_used_up(&self, spent: Spent) -> Option<Reason> {
-        let UsedUp { counter, spent, budget } =
-            self.settings.resume.budget.used_up(self.history.spent().plus(spent))?;
-        Some(Reason::BudgetUsedUp { counter, spent, budget })
+        self.settings.resume.budget.used_up(self.history.spent().plus(spent))
     }
 }

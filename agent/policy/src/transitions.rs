@@ -271,11 +271,11 @@ impl Job {
         if let State::Queued { because: Reason::ResumedByHand | Reason::FirstAttempt, .. } = self.state {
             return;
         }
-        self.refusals = 0;
-        self.history.resumed_by_hand();
         if let Some(because) = self.budget_used_up(Spent::default()) {
             return self.turn(State::Stuck(past), because);
         }
+        self.refusals = 0;
+        self.history.resumed_by_hand();
         let then = Then::Ask { by_hand: true };
         self.turn(State::BackingOff { past, until: now, then }, Reason::ResumedByHand);
         self.go_on(now, commands);

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::{Attempt, Heard, Moment, Phase, Reason, SubjectId, Verdict};
+use crate::{Attempt, Heard, Moment, Phase, Reason, Spent, SubjectId, Verdict};
 
 /// All that is known of one subject and of what comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct SubjectView {
     pub running: Option<Duration>,
     /// what its supervisor told last of this attempt, and when; `None` unless it runs
     pub heard: Option<(Heard, Moment)>,
+    /// what all its attempts used up together, as far as they told
+    pub spent: Spent,
     /// its place among those that wait for the same as it does, counted from 1; `None` unless it is queued
     pub place: Option<u32>,
     /// since when its silence counts, where it was silent longer and that does not count: the agent could not hear

@@ -9,7 +9,7 @@ use crate::deadlines::Deadlines;
 use crate::job::Outbox;
 use crate::process::Process;
 use crate::{
-    Action, Attempt, CheckEvent, Judgement, Moment, NextStep, Phase, ProcessEvent, Reason, Recorded, SubjectId,
+    Action, Attempt, CheckEvent, Judgement, Moment, NextStep, Phase, ProcessEvent, Reason, Recorded, Spent, SubjectId,
     SubjectView, Verdict,
 };
 
@@ -241,6 +241,7 @@ impl Shown {
             still: None,
             running: None,
             heard: None,
+            spent: Spent::default(),
             place: None,
             baseline: None,
             next,

@@ -61,7 +61,7 @@ impl fmt::Display for Reason {
             Self::NoOutput { waited, first_output_within } => {
                 write!(f, "no output after {}, and the first has {}", Span(waited), Span(first_output_within))
             }
-            Self::BudgetUsedUp { counter, spent, budget } => write!(f, "it used up {spent} of {budget} {counter}"),
+            Self::BudgetUsedUp { counter, spent, budget } => counter.write_used_up(f, spent, budget),
             Self::Fenced { by } => write!(f, "its epoch was fenced off by epoch {}", by.0),
             Self::StartedElsewhere => f.write_str("somebody else is starting it"),
             Self::FirstAttempt => f.write_str("it is launched for the first time"),

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::Status;
+use crate::files::{Spent, Status};
 use crate::{Progress, Span};
 
 /// Bytes of one line. A progress with two texts of the longest kind fits twice.
@@ -79,6 +79,8 @@ pub struct Beat {
     pub state: Option<String>,
     /// errors the work has counted
     pub errors: Option<u64>,
+    /// what this attempt used up so far; less than was told before changes nothing
+    pub spent: Spent,
 }
 
 /// What a supervisor answers.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::StopReason;
-pub use crate::budget::{Budget, Spent};
+pub use crate::budget::{Budget, Money, MoneyError, Spent};
 pub use crate::excuse::Excuse;
 use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
 
@@ -208,6 +208,9 @@ pub struct Wanted {
     pub until: Option<WallTime>,
     /// who wanted it, in words (`latido stop`, `the agent`)
     pub by: String,
+    /// what all attempts may use up together, where a resume by hand gave more than `job.json` says
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 /// `busy.json`: exists while an attempt runs.
@@ -325,6 +328,9 @@ pub struct Heartbeat {
     pub state: Option<String>,
     /// errors the work has counted
     pub errors: u64,
+    /// what its attempt used up so far
+    #[serde(default)]
+    pub spent: Spent,
 }
 
 /// What the kernel counted for an attempt's processes.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::Spent;
 use crate::status::{Phase, SubjectKind, Verdict};
 use crate::{Outcome, Progress, Span, SubjectName, WallTime};
 
@@ -39,6 +40,9 @@ pub enum Body {
         state: Option<String>,
         /// errors counted
         errors: u64,
+        /// what its attempt used up so far
+        #[serde(default)]
+        spent: Spent,
     },
     /// a change of verdict
     Transition {
@@ -95,6 +99,9 @@ pub enum Body {
         started: WallTime,
         /// its last progress
         progress: Option<Progress>,
+        /// what it used up
+        #[serde(default)]
+        spent: Spent,
     },
     /// a lease ran out and its attempt was given up
     LeaseExpired {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::Progress;
+use crate::files::{Money, Spent};
 
 /// Bytes of one datagram. Far more than any sender needs, and the most that is ever held for one.
 pub const DATAGRAM_MAX: usize = 64 * 1024;
@@ -44,6 +45,8 @@ pub struct Notification {
     pub exit_status: Option<i32>,
     /// `X_LATIDO_PROGRESS=`, `X_LATIDO_STEP=` and `X_LATIDO_CHECKPOINT=`
     pub progress: Progress,
+    /// `X_LATIDO_TURNS=`, `X_LATIDO_TOKENS=` and `X_LATIDO_MONEY=`
+    pub spent: Spent,
     /// `X_LATIDO_EPOCH=`
     pub epoch: Option<u64>,
     /// keys of ours and of the protocol whose value could not be used, counted
@@ -66,7 +69,7 @@ impl Notification {
 
     /// True when it renews the work's own lease: `WATCHDOG=1` and every key of latido's, but not `READY=1` and `STATUS=`.
     pub fn is_beat(&self) -> bool {
-        self.watchdog == Some(Watchdog::Beat) || !self.progress.is_empty()
+        self.watchdog == Some(Watchdog::Beat) || !self.progress.is_empty() || !self.spent.is_nothing()
     }
 
     /// Takes one pair. `false`: the key is known and the value cannot be used.
@@ -98,6 +101,9 @@ impl Notification {
                 let fraction = std::str::from_utf8(value).ok().and_then(|text| Progress::parse_fraction(text).ok());
                 put(&mut self.progress.fraction, fraction)
             }
+            b"X_LATIDO_TURNS" => count(&mut self.spent.turns, number(value)),
+            b"X_LATIDO_TOKENS" => count(&mut self.spent.tokens, number(value)),
+            b"X_LATIDO_MONEY" => count(&mut self.spent.money, number::<Money>(value).map(|money| money.0)),
             b"X_LATIDO_STEP" => {
                 self.progress.step = Some(text(value, Progress::TEXT_MAX));
                 true
@@ -121,6 +127,11 @@ fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
     let usable = value.is_some();
     *place = value.or(place.take());
     usable
+}
+
+fn count(place: &mut u64, value: Option<u64>) -> bool {
+    *place = value.unwrap_or(*place);
+    value.is_some()
 }
 
 fn number<T: std::str::FromStr>(value: &[u8]) -> Option<T> {
@@ -169,7 +180,7 @@ mod tests {
         let datagram =
             b"READY=1\nSTATUS=file 3/8 (41%)\nWATCHDOG=1\nEXTEND_TIMEOUT_USEC=5000000\nSTOPPING=1\nERRNO=2\n\
             EXIT_STATUS=7\nX_LATIDO_PROGRESS=0.41\nX_LATIDO_STEP=b\nX_LATIDO_CHECKPOINT=c=d\nX_LATIDO_EPOCH=9\n\
-            X_OTHER=1\nFDSTORE=1\nMAINPID=1\nnonsense\n\n";
+            X_LATIDO_TURNS=3\nX_LATIDO_TOKENS=5000\nX_LATIDO_MONEY=0.25\nX_OTHER=1\nFDSTORE=1\nMAINPID=1\nnonsense\n\n";
         let read = Notification::parse(datagram);
         assert!(read.ready && read.stopping && !read.barrier && read.is_beat());
         assert_eq!(read.status.as_deref(), Some("file 3/8 (41%)"));
@@ -180,6 +191,7 @@ mod tests {
         assert_eq!(read.progress.fraction, Some(0.41));
         assert_eq!(read.progress.step.as_deref(), Some("b"));
         assert_eq!(read.progress.checkpoint.as_deref(), Some("c=d"));
+        assert_eq!(read.spent, Spent { turns: 3, tokens: 5000, money: 250_000 });
         assert_eq!(read.unusable, 0);
     }
 
@@ -188,6 +200,7 @@ mod tests {
         assert!(!Notification::parse(b"READY=1\nSTATUS=50%").is_beat());
         assert!(Notification::parse(b"WATCHDOG=1").is_beat());
         assert!(Notification::parse(b"X_LATIDO_STEP=a").is_beat());
+        assert!(Notification::parse(b"X_LATIDO_TURNS=1").is_beat());
         let broken = Notification::parse(b"WATCHDOG=trigger");
         assert!(!broken.is_beat());
         assert_eq!(broken.watchdog, Some(Watchdog::Trigger));
@@ -203,6 +216,8 @@ mod tests {
             b"WATCHDOG=maybe",
             b"READY=0",
             b"X_LATIDO_EPOCH=-1",
+            b"X_LATIDO_TOKENS=many",
+            b"X_LATIDO_MONEY=$5",
             b"ERRNO=99999999999999",
             b"X_LATIDO_CHECKPOINT=\xe2",
             &long,

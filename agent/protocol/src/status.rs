@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::Identity;
+use crate::files::{Budget, Identity, Spent};
 use crate::{Outcome, Progress, Span, SubjectName, WallTime};
 
 /// The whole document.
@@ -208,6 +208,12 @@ pub struct SubjectStatus {
     /// the named limits of how many run at once that it counts against
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<String>,
+    /// what all its attempts used up together, as far as they told
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub spent: Spent,
+    /// what they may use up together
+    #[serde(default, skip_serializing_if = "Budget::is_none")]
+    pub budget: Budget,
 }
 
 /// What comes next for a subject.

@@ -117,6 +117,7 @@ impl Book {
         if let Some(errors) = beat.errors {
             self.status.errors = errors;
         }
+        self.status.spent = self.status.spent.highest(beat.spent);
         self.says_progress |= beat.progress.fraction.is_some() || beat.progress.done.is_some();
         let brings_checkpoint = beat.progress.checkpoint.is_some();
         self.merge(beat.progress, now);
@@ -146,6 +147,7 @@ impl Book {
             self.status.state = Some("reloading".to_owned());
         }
         self.errno = said.errno.or(self.errno);
+        self.status.spent = self.status.spent.highest(said.spent);
         if said.progress.fraction.is_some() && !self.says_progress {
             self.says_progress = true;
             // Counts that came by a hint would contradict what it says itself from here on.
@@ -337,6 +339,7 @@ impl Book {
             progress: self.status.progress.clone(),
             state: self.status.state.clone(),
             errors: self.status.errors,
+            spent: self.status.spent,
         };
         let path = self.attempt.heartbeats();
         if path.metadata().is_ok_and(|file| file.len() > HISTORY_MAX) {

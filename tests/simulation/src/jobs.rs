@@ -143,6 +143,7 @@ impl World {
                 at: wall,
                 until: None,
                 by: "a test".to_owned(),
+                budget: None,
             },
             attempts: BTreeMap::new(),
             lock: std::collections::BTreeSet::new(),

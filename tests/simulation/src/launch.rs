@@ -118,6 +118,7 @@ impl World {
             at: self.host.wall(),
             until: None,
             by: "a launch".to_owned(),
+            budget: None,
         };
         let alive = self.record(owner, "makes an epoch durable", |world| {
             world.disk.folders.entry(job).and_modify(|folder| folder.wanted = wanted);

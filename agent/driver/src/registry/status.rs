@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use latido_policy::{self as policy, Registry, TargetState, WorkerId, WorkerView};
+use latido_protocol::files::{Budget, Spent};
 use latido_protocol::registry::{RegistryStatus, TargetName, TargetStatus, WorkerStanding, WorkerStatus};
 use latido_protocol::status::{Next, Phase, SubjectKind, SubjectStatus};
 use latido_protocol::{Span, SubjectName, WallTime};
@@ -100,6 +101,8 @@ pub(crate) fn subject(worker: WorkerStatus, at: WallTime) -> SubjectStatus {
         outcome: None,
         place: None,
         slots: Vec::new(),
+        spent: Spent::default(),
+        budget: Budget::default(),
         next: worker.next_s.map(|in_s| Next { what: "it is judged again".to_owned(), in_s: Some(in_s) }),
     }
 }

@@ -129,8 +129,15 @@ fn a_stop_outranks_the_answer_of_a_strategy() {
     let found = world.found(FoundState::Running, 1);
     let ended = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
     world.step(vec![found, ended]);
-    let wanted =
-        Wanted { version: 1, want: Want::Stop, epoch: 1, at: world.wall(), until: None, by: "latido stop".into() };
+    let wanted = Wanted {
+        version: 1,
+        want: Want::Stop,
+        epoch: 1,
+        at: world.wall(),
+        until: None,
+        by: "latido stop".into(),
+        budget: None,
+    };
     world.step(vec![Fact::WantChanged { job: name(), wanted }]);
     assert_eq!(world.step(vec![proposal(Proposal::Launch)]).orders, []);
     assert_eq!(world.driver.subjects(&[])[0].phase, Phase::Ended);
@@ -233,8 +240,15 @@ fn what_a_person_resumed_without_the_agent_is_not_stopped_by_the_stop_before() {
     let mut world = World::new(MemoryStore::default());
     let found = world.found(FoundState::Running, 1);
     world.step(vec![found]);
-    let wanted =
-        Wanted { version: 1, want: Want::Stop, epoch: 1, at: world.wall(), until: None, by: "latido stop".into() };
+    let wanted = Wanted {
+        version: 1,
+        want: Want::Stop,
+        epoch: 1,
+        at: world.wall(),
+        until: None,
+        by: "latido stop".into(),
+        budget: None,
+    };
     let orders = world.step(vec![Fact::WantChanged { job: name(), wanted }]).orders;
     assert!(matches!(&orders[..], [Order::EndAttempt { .. }]), "{orders:?}");
     let stopped = world.ended(1, 1, Outcome::signaled(15, "SIGTERM").by_order("stopped"));

@@ -133,10 +133,12 @@ impl World {
                 at: WallTime::from_millis(1),
                 until: None,
                 by: "test".into(),
+                budget: None,
             },
             epoch,
             pickups: 0,
             earlier: vec![],
+            spent_before: Spent::default(),
             attempt: Some(FoundAttempt { start: self.start(1, epoch), status: None, state }),
         }))
     }

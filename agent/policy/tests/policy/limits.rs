@@ -3,11 +3,11 @@
 use core::time::Duration;
 
 use latido_policy::{
-    Action, Budget, Class, Counter, Ending, Fingerprint, Heard, JobSettings, Limit, Phase, Proposal, Reason, ResumeOn,
-    Spent, Want,
+    Action, Budget, Class, Counter, Ending, Event, Fingerprint, Heard, JobSettings, Limit, Phase, Proposal, Reason,
+    ResumeOn, Spent, Want,
 };
 
-use crate::harness::{Bench, ask, attempt, beat, end_attempt, ending, launch, seconds, settings};
+use crate::harness::{Bench, JOB, ask, attempt, beat, end_attempt, ending, launch, seconds, settings};
 
 const LOST: Class = Class::Lost;
 
@@ -120,9 +120,7 @@ fn c293_a_used_up_budget_refuses_a_resume_by_hand_until_there_is_more() {
     assert_eq!(next(&mut bench, Ending { spent: turns(6), ..ending(Class::Limit) }), because);
     assert_eq!((bench.want(Want::Resume), bench.phase()), (vec![], Phase::Stuck));
 
-    settings.resume.budget = Budget { turns: Limit::At(9), ..Budget::default() };
-    let ended = crate::harness::found(1, latido_policy::FoundState::Ended(ending(Class::Limit)));
-    bench.add(settings, ended);
+    bench.tell(Event::BudgetChanged { subject: JOB, budget: Budget { turns: Limit::At(9), ..Budget::default() } });
     assert_eq!(bench.want(Want::Resume).last(), Some(&ask(attempt(1), Reason::ResumedByHand)));
     bench.answered(attempt(1), Proposal::Launch);
     bench.started(attempt(2));
@@ -132,6 +130,17 @@ fn c293_a_used_up_budget_refuses_a_resume_by_hand_until_there_is_more() {
         Some(&end_attempt(attempt(2), because)),
         "6 of the first attempt are carried over"
     );
+}
+
+#[test]
+fn a_budget_that_is_lowered_below_what_was_used_up_ends_what_runs() {
+    let mut bench = Bench::running(eager());
+    bench.heard(attempt(1), Heard { spent: turns(6), ..beat(1, 5) });
+    assert_eq!(bench.view().spent, turns(6));
+    let because = Reason::BudgetUsedUp { counter: Counter::Turns, spent: 6, budget: 6 };
+    let budget = Budget { turns: Limit::At(6), ..Budget::default() };
+    let lowered = Event::BudgetChanged { subject: JOB, budget };
+    assert_eq!(bench.tell(lowered).last(), Some(&end_attempt(attempt(1), because)));
 }
 
 // KarpelesLab/teamclaude PR #89

@@ -237,6 +237,10 @@ fn any_event() -> impl Strategy<Value = Event> {
         4 => (about(), any_proposal())
             .prop_map(|((subject, attempt), proposal)| Event::StrategyAnswered { subject, attempt, proposal }),
         1 => about().prop_map(|(subject, attempt)| Event::LookFailed { subject, attempt }),
+        1 => (about(), 0_u64..6).prop_map(|((subject, _), turns)| Event::BudgetChanged {
+            subject,
+            budget: Budget { turns: Limit::At(turns), ..Budget::default() },
+        }),
         1 => any_span().prop_map(|length| Event::GapFound { length }),
         1 => prop_oneof![Just(Event::StoreFailed), Just(Event::StoreRecovered)],
         1 => any_agent()
@@ -271,7 +275,8 @@ proptest! {
                         Want::Run | Want::Pause(_) => {}
                     }
                 }
-                Event::AttemptStarted { .. }
+                Event::BudgetChanged { .. }
+                | Event::AttemptStarted { .. }
                 | Event::LaunchRefused { .. }
                 | Event::Heard { .. }
                 | Event::SupervisorGone { .. }
@@ -318,6 +323,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::AttemptEnded { subject: of, .. }
         | Event::WantChanged { subject: of, want: Want::Resume } => *of == subject,
         Event::WantChanged { .. }
+        | Event::BudgetChanged { .. }
         | Event::ResumedElsewhere { .. }
         | Event::LaunchRefused { .. }
         | Event::Heard { .. }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use latido_policy::{
-    Action, BlackoutSettings, Class, Event, Excuse, Found, FoundState, Heard, JobSettings, LaunchFailure, Life, Limit,
-    Orphans, Pacing, Proposal, ResumeOn, SlotId, SlotSet, SubjectId, Want,
+    Action, BlackoutSettings, Budget, Class, Event, Excuse, Found, FoundState, Heard, JobSettings, LaunchFailure, Life,
+    Limit, Orphans, Pacing, Proposal, ResumeOn, SlotId, SlotSet, SubjectId, Want,
 };
 
 use crate::harness::{Bench, JOB, attempt, beat, ending, found_running, seconds, settings, supervisor, with_epoch};
@@ -129,6 +129,8 @@ fn started(attempt: latido_policy::Attempt) -> Event {
     Event::AttemptStarted { subject: JOB, attempt, supervisor: supervisor(attempt), process: None }
 }
 
+const NOTHING_LEFT: Budget = Budget { turns: Limit::At(0), tokens: Limit::None, money: Limit::None };
+
 fn events() -> Vec<(&'static str, Event)> {
     let (subject, present, older, newer) = (JOB, attempt(2), attempt(1), with_epoch(3, 9));
     let excuse = Excuse { since: seconds(0), length: seconds(300) };
@@ -144,6 +146,7 @@ fn events() -> Vec<(&'static str, Event)> {
         ("stop is wanted", want(Want::Stop)),
         ("resume is wanted", want(Want::Resume)),
         ("a pause is wanted", want(Want::Pause(None))),
+        ("its budget is used up", Event::BudgetChanged { subject, budget: NOTHING_LEFT }),
         ("found running again", added(found_running(2, beat(4, 110)))),
         ("found ended again", added(crate::harness::found(2, FoundState::Ended(ending(Class::Failed))))),
         ("started", started(present)),

@@ -3,7 +3,7 @@ use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use latido_protocol::attempt::{Advice, Answer, Beat, Request};
-use latido_protocol::files::{Heartbeat, Wanted};
+use latido_protocol::files::{Heartbeat, Spent, Wanted};
 use latido_protocol::{FORMAT_VERSION, Progress, disk};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
@@ -151,9 +151,23 @@ fn a_fence_holds_until_a_higher_epoch_is_wanted() {
         at: attempt.status().at,
         until: None,
         by: "a test".into(),
+        budget: None,
     };
     disk::replace(&attempt.job_dir().wanted(), &wanted).unwrap();
     assert_eq!(fence(7), Answer::Advice { advice: Advice::Superseded });
+}
+
+#[test]
+fn what_is_used_up_is_told_in_beats_and_notifications_and_never_falls() {
+    let attempt = sleeper();
+    let told = |turns, tokens, money| Spent { turns, tokens, money };
+    let beat = Beat { spent: told(3, 500, 0), ..Beat::default() };
+    assert_eq!(attempt.connect().ask(&Request::Beat(beat)), Answer::Advice { advice: Advice::GoOn });
+    attempt.notify(b"X_LATIDO_TURNS=2\nX_LATIDO_MONEY=0.25");
+    wait_until("the second report", || status(&attempt).sequence == 2);
+    assert_eq!(status(&attempt).spent, told(3, 500, 250_000));
+    attempt.stop(Duration::ZERO);
+    assert_eq!(attempt.end().spent, told(3, 500, 250_000));
 }
 
 #[test]
