@@ -22,6 +22,7 @@ pub mod registry;
 pub mod status;
 mod time;
 
+mod wanted;
 pub use count::{CountLimit, CountLimitError};
 pub use name::{NameError, SubjectName};
 pub use outcome::{Class, Outcome, OutcomeKind};
