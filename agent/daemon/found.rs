@@ -51,6 +51,21 @@ pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<FoundJ
     Ok(Some(FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, earlier, spent_before, attempt }))
 }
 
+/// When it is its turn to be told of at the agent's start, where `line` is its place in line as it was remembered. What may
+/// live comes first, since it holds its slots; then whoever waits, in the order in which they asked.
+pub(crate) fn turn(found: &FoundJob, line: Option<u64>) -> (u8, u64) {
+    let ended = found.attempt.as_ref().map(|attempt| match &attempt.state {
+        FoundState::Ended(end) => Some(end.ended_at),
+        FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => None,
+    });
+    match (ended, line) {
+        (Some(None), _) => (0, 0),
+        (Some(Some(_)) | None, Some(line)) => (1, line),
+        (Some(Some(ended_at)), None) => (2, found.wanted.at.max(ended_at).as_millis()),
+        (None, None) => (2, found.wanted.at.as_millis()),
+    }
+}
+
 /// Returns `None` for an attempt whose `start.json` cannot be read and that has no ending: a launch before its first
 /// record, which the next look sees more of.
 fn found_attempt(facts: AttemptFacts) -> Option<FoundAttempt> {

@@ -195,7 +195,7 @@ async fn recover(settings: &Settings, jobs: &Jobs) {
             tracing::error!("{remark}");
         }
     }
-    if jobs.look_at_all().await.is_ok() {
+    if jobs.recover().await.is_ok() {
         let _ended = jobs.driver().ask(|driver| driver.forget_absent(clock::wall())).await;
     }
 }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use latido_driver::{AttemptName, Fact, FoundState};
+use latido_driver::{AttemptName, Fact, FoundJob, FoundState};
 use latido_policy::Life;
 use latido_protocol::SubjectName;
 use latido_protocol::files::Start;
 use latido_protocol::layout::StateDir;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::attempt::{self, Watched};
@@ -54,11 +55,14 @@ struct Inner {
     state: StateDir,
     driver: DriverHandle,
     watched: Mutex<BTreeMap<SubjectName, (u64, AbortHandle)>>,
+    /// all that was there at the agent's start has been told of
+    recovered: watch::Sender<bool>,
 }
 
 impl Jobs {
     pub(crate) fn new(state: StateDir, driver: DriverHandle) -> Self {
-        Self { inner: Arc::new(Inner { state, driver, watched: Mutex::default() }) }
+        let recovered = watch::Sender::new(false);
+        Self { inner: Arc::new(Inner { state, driver, watched: Mutex::default(), recovered }) }
     }
 
     pub(crate) fn state(&self) -> &StateDir {
@@ -69,8 +73,10 @@ impl Jobs {
         &self.inner.driver
     }
 
-    /// Looks at one job's folder and returns when what it says has been judged.
+    /// Looks at one job's folder and returns when what it says has been judged. Until the agent knows what it found at its
+    /// start nobody comes in between, who would take the slot of a job that runs or the place of one that waits.
     pub(crate) async fn look_at(&self, job: SubjectName) -> Result<(), LookError> {
+        self.recovered().await;
         let state = self.inner.state.clone();
         let name = job.clone();
         let looked = tokio::task::spawn_blocking(move || found::look(&state, &name)).await;
@@ -79,6 +85,18 @@ impl Jobs {
             Ok(Err(detail)) => return Err(LookError::Unreadable { job, detail }),
             Err(_) => return Err(LookError::Ending),
         };
+        self.judge(job, found).await
+    }
+
+    /// Waits until all that was there at the agent's start has been told of.
+    pub(crate) async fn recovered(&self) {
+        // The sender lives in here, so it is never gone before its receivers.
+        let mut recovered = self.inner.recovered.subscribe();
+        let _known = recovered.wait_for(|recovered| *recovered).await.map(|_| ());
+    }
+
+    /// Tells what was found of a job, and returns when it has been judged.
+    async fn judge(&self, job: SubjectName, found: Option<FoundJob>) -> Result<(), LookError> {
         let Some(found) = found else {
             self.unwatch(&job);
             self.inner.driver.tell(Fact::JobRemoved { job }).await?;
@@ -100,20 +118,19 @@ impl Jobs {
         Ok(self.inner.driver.ask(|_| ()).await?)
     }
 
-    /// Looks at every folder; what cannot be read is said in the log and left alone.
-    pub(crate) async fn look_at_all(&self) -> Result<(), Ended> {
+    /// Looks at every folder and tells of all jobs, in the order in which it is their turn; what cannot be read is said in
+    /// the log and left alone. Called once, at the agent's start.
+    pub(crate) async fn recover(&self) -> Result<(), Ended> {
         let state = self.inner.state.clone();
-        let names =
-            tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await.map_err(|_| Ended)?;
-        let names = names.unwrap_or_else(|error| {
-            tracing::error!(%error, "cannot read the jobs' folder");
-            Vec::new()
-        });
-        for job in names {
-            if let Err(error) = self.look_at(job.clone()).await {
+        let looked = tokio::task::spawn_blocking(move || look_at_all(&state)).await.map_err(|_| Ended)?;
+        let looked = self.inner.driver.ask(move |driver| in_turn(looked, |job| driver.line(job))).await?;
+        for found in looked {
+            let job = found.job.name.clone();
+            if let Err(error) = self.judge(job.clone(), Some(found)).await {
                 tracing::error!(%job, %error, "cannot judge a job");
             }
         }
+        self.inner.recovered.send_replace(true);
         Ok(())
     }
 
@@ -194,4 +211,24 @@ impl Jobs {
             task.abort();
         }
     }
+}
+
+fn look_at_all(state: &StateDir) -> Vec<FoundJob> {
+    let names = crate::jobs::records::job_names(state).unwrap_or_else(|error| {
+        tracing::error!(%error, "cannot read the jobs' folder");
+        Vec::new()
+    });
+    let look = |job: SubjectName| match found::look(state, &job) {
+        Ok(found) => found,
+        Err(detail) => {
+            tracing::error!(%job, detail, "cannot judge a job");
+            None
+        }
+    };
+    names.into_iter().filter_map(look).collect()
+}
+
+fn in_turn(mut found: Vec<FoundJob>, line: impl Fn(&SubjectName) -> Option<u64>) -> Vec<FoundJob> {
+    found.sort_by_cached_key(|found| found::turn(found, line(&found.job.name)));
+    found
 }

@@ -111,6 +111,7 @@ impl<S: Store> Driver<S> {
             latest.row_epoch = stored.epoch;
             latest.journaled_start = stored.state.journaled_start;
             latest.journaled_end = stored.state.journaled_end;
+            latest.line = stored.state.line;
             pickups = pickups.max(stored.pickups);
             // An epoch that was ordered and came to no file is spent all the same.
             epoch = epoch.max(stored.epoch);
@@ -153,15 +154,14 @@ impl<S: Store> Driver<S> {
                 self.policy.handle_event(Event::ResumedElsewhere { subject: id }, now);
             }
         }
-        // The attempt first: a resume that somebody else has carried out already orders no launch.
         self.budget_found(name, found.job.settings.resume.budget, now);
+        // The attempt first: a resume that somebody else has carried out already orders no launch.
         if let Some(attempt) = found.attempt {
             self.attempt_found_again(attempt, now, wall);
         }
         self.want_changed(name, found.wanted, now, wall);
     }
 
-    /// Answers whether a person launched what is found, and this agent did not order it.
     /// A person may have given it more, or less, since.
     fn budget_found(&mut self, name: &SubjectName, budget: Budget, now: Moment) {
         let Some(id) = self.book.id(name) else { return };
@@ -173,6 +173,7 @@ impl<S: Store> Driver<S> {
         }
     }
 
+    /// Answers whether a person launched what is found, and this agent did not order it.
     fn was_resumed_by_hand(&self, id: SubjectId, found: &FoundJob) -> bool {
         let start = found.attempt.as_ref().map(|attempt| &attempt.start).filter(|start| start.by_hand);
         let known = self.policy.subject(id).map_or(0, |view| view.attempt.epoch.0);

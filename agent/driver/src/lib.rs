@@ -94,6 +94,8 @@ pub struct Driver<S> {
     changed: Vec<SubjectName>,
     last_sequence: u64,
     stored: std::collections::BTreeMap<SubjectName, StoredRow>,
+    /// the last place in line that was given
+    line: u64,
     registrar: Registrar,
     carried: Carried,
     replies: Vec<(u64, Reply)>,
@@ -116,7 +118,7 @@ impl<S: Store> Driver<S> {
     /// # Errors
     /// The store cannot be read.
     pub fn new(store: S, history_every: Duration) -> Result<Self, StoreError> {
-        let stored = store
+        let stored: std::collections::BTreeMap<SubjectName, StoredRow> = store
             .subjects()?
             .into_iter()
             .filter_map(|row| {
@@ -150,6 +152,7 @@ impl<S: Store> Driver<S> {
             pending: Batch::default(),
             orders: Vec::new(),
             changed: Vec::new(),
+            line: stored.values().filter_map(|stored| stored.state.line).max().unwrap_or(0),
             stored,
         })
     }
@@ -221,6 +224,12 @@ impl<S: Store> Driver<S> {
     /// Gives the store back, with everything that was written.
     pub fn into_store(self) -> S {
         self.store
+    }
+
+    /// The place in line of a job that waited to start when the store was written last and has not been told of yet.
+    /// Whoever tells of jobs in this order keeps the line.
+    pub fn line(&self, job: &SubjectName) -> Option<u64> {
+        self.stored.get(job).and_then(|stored| stored.state.line)
     }
 
     /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery.

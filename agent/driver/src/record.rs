@@ -34,6 +34,7 @@ pub(crate) fn attempt_ended(end: &End) -> Body {
         outcome: end.outcome.clone(),
         started: end.started_at.unwrap_or(end.ended_at),
         progress: end.progress.clone(),
+        spent: end.spent,
     }
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn beat(status: &Status) -> Body {
         progress: status.progress.clone(),
         state: status.state.clone(),
         errors: status.errors,
+        spent: status.spent,
     }
 }
 
@@ -60,6 +62,8 @@ pub(crate) fn holder(start: &Start) -> Option<String> {
 pub(crate) struct RowState {
     pub(crate) journaled_start: u64,
     pub(crate) journaled_end: u64,
+    /// its place among all that ever waited to start, while it waits
+    pub(crate) line: Option<u64>,
 }
 
 /// The agent about itself.
