@@ -9,6 +9,7 @@ use latido_protocol::layout::StateDir;
 use latido_store::{OpenError, SqliteStore, Store};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 
 use crate::actions::Actions;
 use crate::clock;
@@ -18,7 +19,7 @@ use crate::plugins::Registry;
 use crate::settings::Settings;
 use crate::sources::control::{About, Control};
 use crate::sources::jobs::Jobs;
-use crate::sources::watched;
+use crate::sources::{kept_signals, watched};
 
 /// Why the agent ended otherwise than by order.
 #[derive(Debug, thiserror::Error)]
@@ -145,14 +146,11 @@ async fn live(
     if once {
         acting_is_idle(&driver).await;
     } else {
-        let looking = tokio::spawn(jobs.clone().look_now_and_then());
-        let trimming = tokio::spawn(crate::trim::now_and_then(driver.clone(), settings.agent.journal_entries_max));
+        let _chores = chores(&settings, &jobs, &driver);
         tokio::select! {
             _ = terminate.recv() => tracing::info!("SIGTERM: the agent ends, jobs run on"),
             _ = interrupt.recv() => tracing::info!("SIGINT: the agent ends, jobs run on"),
         }
-        looking.abort();
-        trimming.abort();
     }
     drop(watching);
     serving.abort();
@@ -167,6 +165,15 @@ async fn live(
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(AgentError::Panicked),
     }
+}
+
+/// What is done now and then until the agent ends.
+fn chores(settings: &Settings, jobs: &Jobs, driver: &DriverHandle) -> JoinSet<()> {
+    let mut chores = JoinSet::new();
+    chores.spawn(jobs.clone().look_now_and_then());
+    chores.spawn(kept_signals::take_in_now_and_then(jobs.state().clone(), driver.clone()));
+    chores.spawn(crate::trim::now_and_then(driver.clone(), settings.agent.journal_entries_max));
+    chores
 }
 
 /// What follows from what was found is carried out, as far as it needs no waiting: deaths recorded, orphans ended.
@@ -187,6 +194,7 @@ async fn acting_is_idle(driver: &DriverHandle) {
 /// is judged like everything else.
 async fn recover(settings: &Settings, jobs: &Jobs) {
     watched::define(settings, jobs.driver()).await;
+    kept_signals::take_in(jobs.state(), jobs.driver()).await;
     let state = jobs.state().clone();
     let configured = crate::configured::jobs(settings);
     let made = tokio::task::spawn_blocking(move || crate::configured::make_absent(&state, configured)).await;

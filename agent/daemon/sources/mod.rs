@@ -3,5 +3,6 @@
 pub(crate) mod attempt;
 pub(crate) mod control;
 pub(crate) mod jobs;
+pub(crate) mod kept_signals;
 mod processes;
 pub(crate) mod watched;

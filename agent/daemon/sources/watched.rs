@@ -1,10 +1,10 @@
 //! What is only watched: told to the driver from the config, signalled and paused by clients.
 
-use latido_driver::{Fact, WatchFact};
+use latido_driver::{Fact, Kept, Signaled, WatchFact};
 use latido_policy::Signal;
 use latido_protocol::control::CheckSignal;
 use latido_protocol::status::SubjectKind;
-use latido_protocol::{Progress, Span, SubjectName, WallTime};
+use latido_protocol::{KeptSignal, Progress, Span, SubjectName, WallTime};
 
 use super::processes;
 use crate::clock;
@@ -43,27 +43,41 @@ pub(crate) async fn signal(
     run_id: Option<String>,
     state: Option<String>,
 ) -> Result<(), String> {
+    take(driver, Signaled { check, signal: translated(signal), run_id, state, kept: None }).await
+}
+
+/// Takes a signal that was kept while no agent ran, as [`signal`] does.
+pub(crate) async fn kept_signal(driver: &DriverHandle, signal: KeptSignal) -> Result<(), String> {
+    let KeptSignal { id, at, check, signal, run_id, state } = signal;
+    take(driver, Signaled { check, signal: translated(signal), run_id, state, kept: Some(Kept { id, at }) }).await
+}
+
+async fn take(driver: &DriverHandle, signaled: Signaled) -> Result<(), String> {
+    let Signaled { check, run_id, state, .. } = &signaled;
     if run_id.as_ref().is_some_and(|id| id.is_empty() || id.len() > RUN_ID_MAX) {
         return Err(format!("take the signal: a run's id has 1 to {RUN_ID_MAX} bytes"));
     }
     if state.as_ref().is_some_and(|state| state.len() > Progress::TEXT_MAX) {
         return Err(format!("take the signal: its state is longer than {} bytes", Progress::TEXT_MAX));
     }
-    match kind(driver, &check).await? {
+    match kind(driver, check).await? {
         Some(SubjectKind::Check) => {}
         Some(SubjectKind::Process) => {
             return Err(format!("take a signal for {check}: it is a watched process, which sends none"));
         }
         Some(SubjectKind::Job | SubjectKind::Worker) | None => return Err(format!("find a check {check}")),
     }
-    let signal = match signal {
+    told(driver, WatchFact::Signaled(signaled)).await
+}
+
+fn translated(signal: CheckSignal) -> Signal {
+    match signal {
         CheckSignal::Start => Signal::Started,
         CheckSignal::Success => Signal::Succeeded,
         CheckSignal::Fail => Signal::Failed,
         CheckSignal::ExitStatus { status } => Signal::Exited(status),
         CheckSignal::Log => Signal::Logged,
-    };
-    told(driver, WatchFact::Signaled { check, signal, run_id, state }).await
+    }
 }
 
 /// Pauses what is only watched; a fragment that fits after "cannot" where it is refused.

@@ -43,7 +43,7 @@ pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Reading};
 pub use schedule::{Schedule, ScheduleError};
 pub use sweep::{Reaped, Sweep};
 pub use translate::{budget_used_up, class, heard, lease, settings, verdict};
-pub use watch_fact::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
+pub use watch_fact::{CheckDefinition, Kept, Look, ProcessDefinition, Signaled, Timing, WatchFact};
 
 use alert_texts::AlertBook;
 use book::Book;
@@ -214,6 +214,11 @@ impl<S: Store> Driver<S> {
     /// Says when the step before was done. A step that took long heard nothing meanwhile, however soon the next one comes.
     pub fn rest(&mut self, reading: Reading) {
         self.listening.rest(reading);
+    }
+
+    /// Whether the store has everything that was decided.
+    pub fn is_written(&self) -> bool {
+        self.pending == Batch::default()
     }
 
     /// The store, for what the policy has no part in: the sinks' cursors, the plugins' state, trimming.

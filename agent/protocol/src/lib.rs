@@ -13,6 +13,7 @@ pub mod disk;
 mod excuse;
 pub mod files;
 pub mod journal;
+mod kept;
 pub mod layout;
 mod name;
 pub mod notify;
@@ -21,9 +22,10 @@ mod progress;
 pub mod registry;
 pub mod status;
 mod time;
-
 mod wanted;
+
 pub use count::{CountLimit, CountLimitError};
+pub use kept::KeptSignal;
 pub use name::{NameError, SubjectName};
 pub use outcome::{Class, Outcome, OutcomeKind};
 pub use progress::{Progress, ProgressError};
