@@ -18,7 +18,7 @@ impl<S: Store> Driver<S> {
         match fact {
             Fact::JobFound(found) => self.job_found(*found, now, wall),
             Fact::JobRemoved { job } => self.job_removed(&job, now, wall),
-            Fact::WantChanged { job, wanted } => self.want_changed(&job, wanted, now, wall),
+            Fact::WantChanged { job, wanted } => self.want_changed(&job, *wanted, now, wall),
             Fact::AttemptStarted { start } => self.attempt_started(*start, now, wall),
             Fact::LaunchRefused { attempt, failure, detail } => {
                 self.remark(&attempt, detail);

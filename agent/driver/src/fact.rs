@@ -34,7 +34,7 @@ pub enum Fact {
         /// which
         job: SubjectName,
         /// the whole file
-        wanted: Wanted,
+        wanted: Box<Wanted>,
     },
     /// An attempt runs.
     AttemptStarted {
