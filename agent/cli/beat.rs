@@ -26,7 +26,7 @@ const BACKOFF_FIRST: Duration = Duration::from_millis(20);
 /// No pause is longer.
 const BACKOFF_LONGEST: Duration = Duration::from_millis(500);
 /// Nobody could answer.
-const UNANSWERED: u8 = 3;
+pub(crate) const UNANSWERED: u8 = 3;
 
 /// Carries the command out.
 pub(crate) fn run(args: &BeatArgs, context: &Context) -> Result<ExitCode, Failure> {

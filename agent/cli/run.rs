@@ -165,6 +165,7 @@ fn dry_run(args: &RunArgs, new: &NewJob) -> Result<ExitCode, Failure> {
         ("backoff", format!("{} to {}", settings.resume.backoff.first, settings.resume.backoff.longest)),
         ("budget", budget(&settings.resume.budget)),
         ("grace", settings.grace.to_string()),
+        ("linger", settings.linger.to_string()),
     ];
     let text: String = rows.iter().map(|(key, value)| format!("{key:<15}{value}\n")).collect();
     print::out(&text).map(|()| ExitCode::SUCCESS)

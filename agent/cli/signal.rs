@@ -4,12 +4,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use latido::jobs::client::{self, AskError};
+use latido::kept_signals::{self, KeptSignal};
 use latido_protocol::SubjectName;
 use latido_protocol::control::{Answer, CheckSignal, Request};
 use latido_protocol::layout::StateDir;
 
 use crate::args::BeatArgs;
-use crate::beat::{again, undelivered};
+use crate::beat::{UNANSWERED, again, undelivered};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 use crate::{print, subject};
@@ -68,11 +69,29 @@ pub(crate) fn run(args: &BeatArgs, check: &SubjectName, context: &Context) -> Re
             "see `latido beat --help`",
         )),
         Err(AskError::NobodyThere { .. }) if context.settings.checks.contains_key(check) => {
-            Ok(undelivered(args, &format!("no agent runs that would hear of check {check}")))
+            Ok(keep(args, check, context))
         }
         Err(AskError::NobodyThere { .. }) => Err(subject::unknown(&context.state, check, "send a beat for")),
         Err(error) => Ok(undelivered(args, &format!("cannot {}", chain(&error)))),
     }
+}
+
+/// Keeps a signal for the next agent.
+fn keep(args: &BeatArgs, check: &SubjectName, context: &Context) -> ExitCode {
+    let at = subject::at();
+    let signal = KeptSignal {
+        id: format!("{}-{}", at.as_millis(), std::process::id()),
+        at,
+        check: check.clone(),
+        signal: signal(args),
+        run_id: args.run_id.clone(),
+        state: args.state.clone(),
+    };
+    if let Err(error) = kept_signals::keep(&context.state, &signal) {
+        return undelivered(args, &format!("no agent runs that would hear of check {check}: cannot {}", chain(&error)));
+    }
+    print::note(&format!("no agent runs that would hear of check {check}; the signal is kept until one does"));
+    if args.answer { ExitCode::from(UNANSWERED) } else { ExitCode::SUCCESS }
 }
 
 /// Asks the agent, again and again within two seconds: it may be in the middle of a restart.

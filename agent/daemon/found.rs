@@ -4,7 +4,7 @@ use latido_driver::{FoundAttempt, FoundJob, FoundState};
 use latido_policy::Life;
 use latido_protocol::FORMAT_VERSION;
 use latido_protocol::SubjectName;
-use latido_protocol::files::{Start, Want, Wanted};
+use latido_protocol::files::{Spent, Start, Want, Wanted};
 use latido_protocol::layout::StateDir;
 
 use crate::clock;
@@ -44,8 +44,26 @@ pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<FoundJ
         records.start.zip(records.end)
     });
     let earlier = earlier.collect();
+    let endings = records::endings(folder, &facts.attempts[..skipped]);
+    let spent_before =
+        endings.iter().filter_map(|(_, end)| end.as_ref()).fold(Spent::default(), |all, end| all.plus(end.spent));
     let attempt = facts.latest.and_then(found_attempt);
-    Ok(Some(FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, earlier, attempt }))
+    Ok(Some(FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, earlier, spent_before, attempt }))
+}
+
+/// When it is its turn to be told of at the agent's start, where `line` is its place in line as it was remembered. What may
+/// live comes first, since it holds its slots; then whoever waits, in the order in which they asked.
+pub(crate) fn turn(found: &FoundJob, line: Option<u64>) -> (u8, u64) {
+    let ended = found.attempt.as_ref().map(|attempt| match &attempt.state {
+        FoundState::Ended(end) => Some(end.ended_at),
+        FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => None,
+    });
+    match (ended, line) {
+        (Some(None), _) => (0, 0),
+        (Some(Some(_)) | None, Some(line)) => (1, line),
+        (Some(Some(ended_at)), None) => (2, found.wanted.at.max(ended_at).as_millis()),
+        (None, None) => (2, found.wanted.at.as_millis()),
+    }
 }
 
 /// Returns `None` for an attempt whose `start.json` cannot be read and that has no ending: a launch before its first

@@ -11,6 +11,7 @@ mod driver_thread;
 mod found;
 pub mod jobs;
 mod journal;
+pub mod kept_signals;
 mod place;
 mod plugins;
 pub mod recording;

@@ -61,7 +61,7 @@ impl UnderSettings {
                 }
                 None => ("process", definition.name.clone()),
             },
-            WatchFact::Signaled { .. }
+            WatchFact::Signaled(_)
             | WatchFact::Looked { .. }
             | WatchFact::PauseWanted { .. }
             | WatchFact::UnpauseWanted { .. } => return,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use latido_driver::{Driver, Fact};
@@ -9,7 +10,7 @@ use latido_protocol::layout::StateDir;
 use latido_store::{OpenError, SqliteStore, Store};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::actions::Actions;
 use crate::clock;
@@ -21,7 +22,7 @@ use crate::settings::Settings;
 use crate::sources::control::{About, Control};
 use crate::sources::database;
 use crate::sources::jobs::Jobs;
-use crate::sources::watched;
+use crate::sources::{kept_signals, watched};
 
 /// Why the agent ended otherwise than by order.
 #[derive(Debug, thiserror::Error)]
@@ -197,9 +198,21 @@ async fn until_ordered(
     opened: database::Opened,
     entries_max: u64,
 ) -> Option<&'static str> {
-    let mut looking = tokio::spawn(jobs.clone().look_now_and_then());
-    let mut trimming = tokio::spawn(crate::trim::now_and_then(jobs.driver().clone(), entries_max));
-    let mut guarding = tokio::spawn(database::look_now_and_then(jobs.driver().clone(), opened));
+    let driver = jobs.driver();
+    let mut chores = JoinSet::new();
+    let mut chore = |part: &'static str, work: Pin<Box<dyn Future<Output = ()> + Send>>| {
+        chores.spawn(async move {
+            work.await;
+            part
+        });
+    };
+    chore("looks for new jobs", Box::pin(jobs.clone().look_now_and_then()));
+    chore(
+        "takes in what was signalled without an agent",
+        Box::pin(kept_signals::take_in_now_and_then(jobs.state().clone(), driver.clone())),
+    );
+    chore("bounds the journal", Box::pin(crate::trim::now_and_then(driver.clone(), entries_max)));
+    chore("looks after the database", Box::pin(database::look_now_and_then(driver.clone(), opened)));
     let ended = tokio::select! {
         _ = terminate.recv() => {
             tracing::info!("SIGTERM: the agent ends, jobs run on");
@@ -211,13 +224,8 @@ async fn until_ordered(
         }
         _ = acting => Some("carries out what was decided"),
         _ = serving => Some("answers its clients"),
-        _ = &mut looking => Some("looks for new jobs"),
-        _ = &mut trimming => Some("bounds the journal"),
-        _ = &mut guarding => Some("looks after the database"),
+        ended = chores.join_next() => Some(ended.and_then(Result::ok).unwrap_or("is done now and then")),
     };
-    for task in [looking, trimming, guarding] {
-        task.abort();
-    }
     ended.inspect(|part| tracing::error!("what {part} has ended: the agent ends, jobs run on"))
 }
 
@@ -239,6 +247,7 @@ async fn acting_is_idle(driver: &DriverHandle) {
 /// is judged like everything else.
 async fn recover(settings: &Settings, jobs: &Jobs) {
     watched::define(settings, jobs.driver()).await;
+    kept_signals::take_in(jobs.state(), jobs.driver()).await;
     let state = jobs.state().clone();
     let configured = crate::configured::jobs(settings);
     let made = tokio::task::spawn_blocking(move || crate::configured::make_absent(&state, configured)).await;
@@ -247,7 +256,7 @@ async fn recover(settings: &Settings, jobs: &Jobs) {
             tracing::error!("{remark}");
         }
     }
-    match jobs.look_at_all().await {
+    match jobs.recover().await {
         Ok(unread) => {
             let _ended = jobs.driver().ask(move |driver| driver.forget_absent(&unread, clock::wall())).await;
         }

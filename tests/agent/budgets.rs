@@ -25,7 +25,8 @@ fn c292_work_that_ignores_every_request_is_ended_at_its_budget_and_shown_as_it_s
     let world = World::new();
     // It is killed before it can tell two more.
     let _agent = Agent::start(&world, &format!("{BARE}[policy.default]\ngrace = \"200ms\"\n"));
-    world.detach("a", &["--budget-money", "5"], SPENDS);
+    let config = world.home().join("latido.toml");
+    world.detach("a", &["--config", config.to_str().unwrap(), "--budget-money", "5"], SPENDS);
     wait_until("a report", || world.status("a").spent.money >= UNIT);
     let status = world.status("a");
     assert_eq!(status.phase, Phase::Running, "what it spends and that it runs are told together");
@@ -93,7 +94,7 @@ fn c295_work_that_is_resumed_after_a_limit_goes_on_from_its_checkpoint() {
     let world = World::new();
     let _agent = Agent::start(&world, BARE);
     let script = "n=${LATIDO_CHECKPOINT:-0}; while [ $n -lt 6 ]; do n=$((n+1)); echo $n >> steps; \
-        latido beat --checkpoint $n --turns $n; [ $n = 3 ] && exec sleep 1000; done";
+        latido beat --checkpoint $n --turns $n; if [ $n = 3 ]; then exec sleep 1000; fi; done";
     world.detach("a", &["--budget-turns", "3"], script);
     assert_eq!(world.end("a", 1).outcome.class, Class::Limit);
     world.latido(&["resume", "a", "--budget-turns", "none"]).ends_with(0);

@@ -1,7 +1,25 @@
 //! Silence is measured in the time in which the agent could hear.
 
+use latido_protocol::status::{Phase, Verdict};
+
 use super::BARE;
 use crate::support::{Agent, World, wait_until};
+
+/// Time as a job counts it that nobody stops.
+const CLOCK: &str = "while :; do echo x >> ticks; sleep 0.2; done";
+
+/// Lets so many seconds pass of [`CLOCK`].
+fn pass(world: &World, seconds: usize) {
+    let ticks = || world.read("ticks").lines().count();
+    let begun = ticks();
+    wait_until("time", || ticks() >= begun + 5 * seconds);
+}
+
+/// What the agent said of itself, oldest first.
+fn said_of_itself(world: &World, what: &str) -> usize {
+    let is_it = |entry: &latido_protocol::journal::Entry| matches!(&entry.body, latido_protocol::journal::Body::Agent { what: said, .. } if said == what);
+    world.events().iter().filter(|entry| is_it(entry)).count()
+}
 
 /// Field case C001 and its kind: the agent is stopped for longer than the ttl, the job beats on.
 #[test]
@@ -61,4 +79,59 @@ fn c004_a_job_that_dies_while_its_agent_is_stopped_is_recorded_once() {
     agent.end();
     let _agent = Agent::start(&world, BARE);
     assert_eq!((world.count("attempt-ended", "a"), world.count("lease-expired", "a")), (1, 1));
+}
+
+/// Field case C008 (google/fleetspeak PR #123): ten jobs sleep with their agent, five times as long as their ttl.
+#[test]
+fn c008_ten_jobs_that_slept_with_their_agent_are_neither_ended_nor_told_of() {
+    let world = World::new();
+    let agent = Agent::start(&world, "sink = []\n[alerts]\ngroup_for = \"300ms\"\n");
+    world.detach("clock", &[], CLOCK);
+    let names: Vec<String> = (1..=10).map(|number| format!("job-{number}")).collect();
+    for name in &names {
+        let options = ["--ttl", "4s", "--interval", "1s", "--resume-on", "lost,stale"];
+        world.detach(name, &options, "while :; do latido beat; sleep 0.5; done");
+    }
+    wait_until("all beat", || names.iter().all(|name| world.status(name).last_beat.is_some()));
+    let pids: Vec<u32> = names.iter().map(|name| world.start(name, 1).process.unwrap().pid).collect();
+    agent.signal("STOP");
+    pids.iter().for_each(|pid| world.kill(*pid, "STOP"));
+    pass(&world, 20);
+    agent.signal("CONT");
+    pids.iter().for_each(|pid| world.kill(*pid, "CONT"));
+    wait_until("the gap's entry", || said_of_itself(&world, "gap") > 0);
+    pass(&world, 8);
+    for (name, pid) in names.iter().zip(pids) {
+        let status = world.status(name);
+        assert_eq!((status.verdict, status.attempt, status.pid), (Verdict::Alive, 1, Some(pid)), "{status:?}");
+        assert!(!world.verdicts(name).contains(&"stale".to_owned()));
+    }
+    assert_eq!(said_of_itself(&world, "gap"), 1, "one entry for one gap");
+    let alerts = world.events().into_iter().filter(|entry| entry.body.kind() == "alert").collect::<Vec<_>>();
+    assert!(alerts.is_empty(), "{alerts:?}");
+}
+
+/// What would be ended for silence is many at once, because the agent cannot hear their supervisors.
+#[test]
+fn jobs_that_all_fall_silent_together_are_the_agents_own_trouble_and_nobody_is_ended() {
+    let world = World::new();
+    let _agent = Agent::start(&world, "sink = []\n[alerts]\ngroup_for = \"300ms\"\n");
+    let names: Vec<String> = (1..=6).map(|number| format!("job-{number}")).collect();
+    for name in &names {
+        let options = ["--ttl", "6s", "--interval", "1s", "--resume-on", "lost,stale"];
+        world.detach(name, &options, "while :; do latido beat; sleep 0.3; done");
+    }
+    wait_until("all beat", || names.iter().all(|name| world.status(name).last_beat.is_some()));
+    let supervisors: Vec<u32> = names.iter().map(|name| world.start(name, 1).supervisor.unwrap().pid).collect();
+    supervisors.iter().for_each(|pid| world.kill(*pid, "STOP"));
+    wait_until("the doubt", || said_of_itself(&world, "blackout") > 0);
+    supervisors.iter().for_each(|pid| world.kill(*pid, "CONT"));
+    let is_alive = |name: &String| world.status(name).verdict == Verdict::Alive;
+    wait_until("all are heard again", || names.iter().all(is_alive));
+    for name in &names {
+        assert_eq!((world.attempts(name), world.status(name).phase), (vec![1], Phase::Running));
+    }
+    assert_eq!(said_of_itself(&world, "blackout"), 1);
+    let listed = world.latido(&["alerts", "list", "--json"]).stdout;
+    assert!(listed.contains("blackout"), "one alert about the agent itself: {listed}");
 }

@@ -112,3 +112,37 @@ fn c061_while_nothing_can_be_written_nothing_is_started_and_it_goes_on_by_itself
     wait_until("the end of the alert", || world.latido(&["alerts", "list"]).code == Some(0));
     agent.end();
 }
+
+/// While nothing can be written nobody is ended, and what happened meanwhile is recorded and acted on afterwards.
+#[test]
+fn no_verdict_is_lost_or_false_while_the_store_takes_nothing() {
+    let outside = World::new();
+    let Some(disk) = Mount::small(&outside, "8m") else { return };
+    let world = World::with_state(&disk.path().join("state"));
+    let agent = Agent::start(&world, BARE);
+    let told = |words: &str| world.events().iter().any(|entry| serde_json::to_string(entry).unwrap().contains(words));
+    world.detach("clock", &[], "while :; do echo x >> ticks; sleep 0.2; done");
+    let lease = ["--ttl", "3s", "--interval", "1s", "--resume-on", "lost,stale", "--backoff", "0s..0s"];
+    world.detach("well", &lease, "while :; do latido beat; sleep 0.3; done");
+    let silent = "echo $LATIDO_ATTEMPT >> marks; while [ ! -e quiet ] || [ $LATIDO_ATTEMPT != 1 ]; do latido beat; sleep 0.3; done; exec sleep 1000";
+    world.detach("silent", &lease, silent);
+    world.detach("killed", QUICK, "exec sleep 1000");
+    wait_until("beats", || ["well", "silent"].iter().all(|job| world.status(job).last_beat.is_some()));
+    disk.fill();
+    fs::write(world.home().join("quiet"), "").unwrap();
+    world.kill(world.start("killed", 1).process.unwrap().pid, "KILL");
+    let ticks = || world.read("ticks").lines().count();
+    let begun = ticks();
+    wait_until("twice the ttl", || ticks() >= begun + 30);
+    assert_eq!(world.read("marks"), "1\n", "nobody is ended for silence meanwhile");
+    assert!(agent.status().is_some(), "it answers");
+    disk.free();
+    wait_until("the silent one is resumed", || world.read("marks") == "1\n2\n");
+    wait_until("the killed one is resumed", || world.attempts("killed") == [1, 2]);
+    assert!(told("the store does not take what is recorded"), "it said so of itself");
+    assert!(world.verdicts("silent").contains(&"stale".to_owned()), "the verdict was not lost");
+    assert!(!world.verdicts("well").contains(&"stale".to_owned()), "nor was one false");
+    assert_eq!(world.attempts("well"), [1]);
+    assert_eq!(world.count("attempt-ended", "killed"), 1);
+    agent.end();
+}

@@ -65,6 +65,50 @@ fn a_killed_agent_finds_who_holds_the_slot_and_who_waits_for_it() {
     wait_until("b runs", || world.status("b").phase == Phase::Running);
 }
 
+/// Names say nothing about the line: whoever runs has the last name here, and those that wait came against the alphabet.
+#[test]
+fn a_killed_agent_keeps_the_order_in_which_they_asked() {
+    let world = World::new();
+    let text = with_agent_table("[slots]\ngpu = 1");
+    let path = config(&world, &text);
+    let agent = Agent::start(&world, &text);
+    let options = ["--config", &path, "--slots", "gpu"];
+    world.detach("d-runs", &options, STAYS);
+    wait_until("d runs", || world.status("d-runs").phase == Phase::Running);
+    for name in ["c-first", "b-second", "a-third"] {
+        world.detach(name, &options, STAYS);
+    }
+    agent.kill();
+    let _agent = Agent::start(&world, &text);
+    let place = |job: &str| (world.status(job).phase, world.status(job).place);
+    let line = |place| (Phase::Queued, Some(place));
+    wait_until("the line", || place("a-third") == line(3));
+    assert_eq!([place("c-first"), place("b-second")], [line(1), line(2)]);
+    assert_eq!(world.attempts("a-third"), Vec::<u32>::new(), "the slot is full");
+    world.latido(&["stop", "d-runs"]).ends_with(0);
+    wait_until("the first runs", || world.status("c-first").phase == Phase::Running);
+    assert_eq!([place("b-second"), place("a-third")], [line(1), line(2)]);
+}
+
+/// A slot that came free while no agent ran goes to whoever asked first.
+#[test]
+fn a_slot_that_came_free_without_an_agent_goes_to_the_first_in_line() {
+    let world = World::new();
+    let text = with_agent_table("[slots]\ngpu = 1");
+    let path = config(&world, &text);
+    let agent = Agent::start(&world, &text);
+    let options = ["--config", &path, "--slots", "gpu"];
+    world.detach("c-runs", &options, STAYS);
+    wait_until("c runs", || world.status("c-runs").phase == Phase::Running);
+    world.detach("b-first", &options, STAYS);
+    world.detach("a-second", &options, STAYS);
+    agent.kill();
+    world.latido(&["stop", "c-runs"]).ends_with(0);
+    let _agent = Agent::start(&world, &text);
+    wait_until("the first runs", || world.status("b-first").phase == Phase::Running);
+    assert_eq!((world.status("a-second").phase, world.status("a-second").place), (Phase::Queued, Some(1)));
+}
+
 #[test]
 fn a_slot_without_an_agent_and_a_slot_that_nobody_named_are_refused() {
     let world = World::new();

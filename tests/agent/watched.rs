@@ -147,13 +147,13 @@ fn a_check_that_the_config_defines_otherwise_begins_anew() {
 }
 
 #[test]
-fn a_signal_that_nobody_can_take_warns_and_one_for_nobody_is_wrong_use() {
+fn a_signal_that_nobody_can_take_is_kept_and_one_for_nobody_is_wrong_use() {
     let world = World::new();
     let config = world.home().join("latido.toml");
     fs::write(&config, DAILY).unwrap();
     let config = config.to_str().unwrap();
     let ran = world.latido(&["beat", "backup", "--config", config]).ends_with(0);
-    assert!(ran.stderr.contains("not delivered"), "{ran:?}");
+    assert!(ran.stderr.contains("kept until one does"), "{ran:?}");
     world.latido(&["beat", "backup", "--answer", "--config", config]).ends_with(3);
     world.latido(&["pause", "backup", "--config", config]).ends_with(3);
     world.latido(&["beat", "backup"]).ends_with(2);
@@ -225,4 +225,54 @@ fn a_job_is_failing_by_a_flag_and_paused_by_a_word() {
     world.latido(&["stop", "a"]).ends_with(0);
     world.latido(&["pause", "a"]).ends_with(4);
     world.latido(&["beat", "a", "--fail", "--state", "x"]).ends_with(2);
+}
+
+/// `latido beat backup …` over the config of the agent, while none runs.
+fn beat_without_agent(world: &World, options: &[&str]) {
+    let path = world.home().join("latido.toml");
+    fs::write(&path, DAILY).unwrap();
+    let words = [&["beat", "backup", "--config", path.to_str().unwrap()], options].concat();
+    let ran = world.latido(&words).ends_with(0);
+    assert!(ran.stderr.contains("kept until one does"), "{ran:?}");
+}
+
+#[test]
+fn what_a_check_signals_while_no_agent_runs_is_taken_in_by_the_next_one_at_its_own_time() {
+    let world = World::new();
+    beat_without_agent(&world, &["--fail", "--state", "disk full"]);
+    let agent = Agent::start(&world, DAILY);
+    let status = reaches(&world, "backup", Verdict::Failing);
+    assert_eq!(status.state.as_deref(), Some("disk full"));
+    assert!(status.last_beat.unwrap() < agent.status().unwrap().started_at, "{status:?}");
+    assert!(!world.state().kept_signals().exists(), "what is taken in is removed");
+    agent.end();
+}
+
+/// Whatever moment an agent is killed at: in their order, and each once.
+#[test]
+fn kept_signals_outlive_agents_that_are_killed_and_are_taken_in_once_each() {
+    let world = World::new();
+    beat_without_agent(&world, &["--start", "--run-id", "1"]);
+    beat_without_agent(&world, &["--exit-status", "3", "--run-id", "1"]);
+    beat_without_agent(&world, &["--start", "--run-id", "2"]);
+    beat_without_agent(&world, &["--exit-status", "0", "--run-id", "2"]);
+    for _ in 0..3 {
+        let agent = Agent::spawn(&world, DAILY);
+        wait_until("its socket", || world.state().agent_socket().exists());
+        agent.kill();
+    }
+    let _agent = Agent::start(&world, DAILY);
+    wait_until("all are taken in", || !world.state().kept_signals().exists());
+    let taken = world.events().iter().filter(|entry| format!("{entry:?}").contains("while no agent ran")).count();
+    assert_eq!(taken, 4, "each once");
+    let verdicts = world.verdicts("backup");
+    assert_eq!(verdicts.iter().filter(|verdict| *verdict == "failing").count(), 1, "in their order: {verdicts:?}");
+    reaches(&world, "backup", Verdict::Alive);
+}
+
+#[test]
+fn a_signal_for_a_check_that_no_config_knows_is_kept_for_nobody() {
+    let world = World::new();
+    world.latido(&["beat", "nobody", "--fail"]).ends_with(2);
+    assert!(!world.state().kept_signals().exists());
 }

@@ -107,3 +107,20 @@ fn a_supervisor_that_cannot_answer_is_named() {
     assert_eq!(world.living("b", 1), []);
     assert_eq!(world.end("b", 1).outcome.class, Class::Stopped);
 }
+
+/// What asks for more time after its leader's end has it, as long as was said.
+#[test]
+fn what_an_attempt_leaves_running_may_linger_as_long_as_was_said() {
+    let world = World::new();
+    let leaves = "(trap 'sleep 1; echo >> $LATIDO_JOB.done; exit' TERM; echo > $LATIDO_JOB.ready; while :; do sleep 0.05; done) & \
+        while [ ! -e $LATIDO_JOB.ready ]; do sleep 0.05; done";
+    world.detach("long", &["--linger", "1m"], leaves);
+    world.detach("usual", &[], leaves);
+    world.detach("none", &["--linger", "0s"], leaves);
+    for (job, is_done) in [("long", true), ("usual", true), ("none", false)] {
+        assert_eq!(world.end(job, 1).outcome.class, Class::Completed);
+        assert_eq!(world.home().join(format!("{job}.done")).exists(), is_done, "{job}");
+        assert!(world.living(job, 1).is_empty());
+    }
+    world.latido(&["run", "--linger", "5", "--", "true"]).ends_with(2);
+}

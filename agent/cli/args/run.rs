@@ -63,6 +63,9 @@ pub(crate) struct RunArgs {
     /// Wait before the next attempt: from the first duration, doubled each time, up to the second
     #[arg(long, value_name = "D..D")]
     pub(crate) backoff: Option<BackoffArg>,
+    /// Leave so much time between SIGTERM and SIGKILL to what an attempt leaves running [default: 5s]
+    #[arg(long, value_name = "D")]
+    pub(crate) linger: Option<Span>,
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
     /// Run it in this directory

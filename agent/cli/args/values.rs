@@ -27,6 +27,7 @@ impl RunArgs {
             resume_on: self.resume_on.as_ref().map(|on| on.iter().map(|on| ResumeOn::from(*on)).collect()),
             backoff: self.backoff.map(|backoff| backoff.0),
             budget: self.budget.overrides(),
+            linger: self.linger,
             ..Overrides::default()
         }
     }

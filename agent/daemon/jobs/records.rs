@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use latido_protocol::disk::{self, ReadError};
-use latido_protocol::files::{Busy, End, Heartbeat, JobFile, Spent, Start, Status, Wanted};
+use latido_protocol::files::{Busy, End, Heartbeat, JobFile, Start, Status, Wanted};
 use latido_protocol::layout::{AttemptDir, JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, Progress, Span, SubjectName};
 use serde::de::DeserializeOwned;
@@ -208,7 +208,7 @@ fn rebuilt_status(attempt: &AttemptDir, start: Option<&Start>, damaged: &mut Vec
         output_bytes: 0,
         idle_s: None,
         excuse: None,
-        spent: Spent::default(),
+        spent: beat.spent,
         stopping: false,
     })
 }

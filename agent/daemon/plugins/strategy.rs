@@ -189,3 +189,20 @@ fn budget(attempts_left: u32, budget: Budget, spent: Spent) -> guest::Budget {
         attributes: tokens.map(attribute).into_iter().collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Field case C296 (seed 003 with paperclipai/paperclip#390): a resumed attempt is told what is left.
+    #[test]
+    fn c296_a_strategy_is_told_what_all_attempts_left_of_the_budget() {
+        let allowed = Budget { turns: CountLimit::At(10), tokens: CountLimit::At(5), money: CountLimit::At(2_500_000) };
+        let left = budget(1, allowed, Spent { turns: 6, tokens: 9, money: 500_000 });
+        assert_eq!((left.attempts_left, left.turns_left, left.cost_left_usd), (Some(1), Some(4), Some(2.0)));
+        let tokens: Vec<_> = left.attributes.iter().map(|left| (left.key.as_str(), left.value.as_str())).collect();
+        assert_eq!(tokens, [("tokens-left", "0")], "more than all is nothing left");
+        let none = budget(1, Budget::default(), Spent { turns: 6, tokens: 9, money: 1 });
+        assert_eq!((none.turns_left, none.cost_left_usd, none.attributes.len()), (None, None, 0));
+    }
+}

@@ -245,6 +245,7 @@ impl Check<'_> {
             looping_after: table.looping_after.map(|text| text.0),
             first_output_within: table.first_output_within.map(|text| text.0),
             excuse_max: table.excuse_max.map(|text| text.0),
+            linger: table.linger.map(|text| text.0),
             ..resume_overrides(table.resume.as_ref())
         };
         let mut policy = base.with(&overrides);
@@ -305,6 +306,7 @@ impl Check<'_> {
         let overrides = Overrides {
             strategy: table.strategy,
             run_for: table.run_for.map(|text| text.0),
+            linger: table.linger.map(|text| text.0),
             slots: table.slots,
             ..resume_overrides(table.resume.as_ref())
         };

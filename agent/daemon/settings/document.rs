@@ -131,6 +131,8 @@ pub(super) struct PolicyTable {
     pub(super) orphans: Option<Text<Orphans>>,
     /// Time between SIGTERM and SIGKILL.
     pub(super) grace: Option<Text<Span>>,
+    /// Time between SIGTERM and SIGKILL for what an attempt leaves running when its first process ends. 0s kills it at once.
+    pub(super) linger: Option<Text<Span>>,
 }
 
 /// `resume = { … }`
@@ -237,6 +239,8 @@ pub(super) struct JobTable {
     pub(super) resume: Option<ResumeTable>,
     /// Longest time of one attempt, where that differs from its policy.
     pub(super) run_for: Option<Text<Limit>>,
+    /// Time for what an attempt leaves running, where that differs from its policy.
+    pub(super) linger: Option<Text<Span>>,
     /// Slots of `[slots]` that it counts against, four at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) slots: Vec<String>,

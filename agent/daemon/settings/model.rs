@@ -98,6 +98,8 @@ pub struct Policy {
     pub orphans: Orphans,
     /// between SIGTERM and SIGKILL
     pub grace: Span,
+    /// the same for what an attempt leaves running
+    pub linger: Span,
 }
 
 /// A plugin: a rule, a strategy, or the part of a sink that is the same.
@@ -242,6 +244,8 @@ pub struct Overrides {
     pub spare_busy: Option<bool>,
     /// what all attempts may use up together
     pub budget: BudgetOverrides,
+    /// time for what an attempt leaves running
+    pub linger: Option<Span>,
     /// slots that it counts against
     pub slots: Vec<String>,
 }
@@ -284,6 +288,8 @@ impl Default for Policy {
             },
             orphans: Orphans::End,
             grace: seconds(10),
+            // Nobody waits for the work of what was left, and the next attempt waits for its end.
+            linger: seconds(5),
         }
     }
 }

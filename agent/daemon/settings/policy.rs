@@ -48,6 +48,7 @@ impl Settings {
             resume: decided.resume,
             orphans: decided.orphans,
             grace: decided.grace,
+            linger: decided.linger,
             log: self.agent.log,
             history_every: self.agent.history_every,
             presence_every: self.agent.presence_every,
@@ -117,6 +118,7 @@ impl Policy {
         policy.looping_after = overrides.looping_after.unwrap_or(self.looping_after);
         policy.first_output_within = overrides.first_output_within.unwrap_or(self.first_output_within);
         policy.excuse_max = overrides.excuse_max.unwrap_or(self.excuse_max);
+        policy.linger = overrides.linger.unwrap_or(self.linger);
         policy.resume.spare_busy = overrides.spare_busy.unwrap_or(self.resume.spare_busy);
         policy.resume.budget = overrides.budget.over(self.resume.budget);
         policy.resume.wall_time_max = overrides.wall_time_max.unwrap_or(self.resume.wall_time_max);

@@ -89,6 +89,7 @@ fn policy_table(policy: &Policy) -> PolicyTable {
         }),
         orphans: Some(Text(policy.orphans)),
         grace: Some(Text(policy.grace)),
+        linger: Some(Text(policy.linger)),
     }
 }
 
@@ -128,6 +129,7 @@ fn job_table(job: &ConfiguredJob) -> JobTable {
         strategy: own.strategy.clone(),
         resume: (resume != ResumeTable::default()).then_some(resume),
         run_for: own.run_for.map(Text),
+        linger: own.linger.map(Text),
         slots: own.slots.clone(),
         start: Some(Text(job.start)),
     }

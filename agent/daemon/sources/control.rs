@@ -126,6 +126,8 @@ impl Control {
                 Err(error) => refused(&error),
             },
             Request::Signal { subject, signal, run_id, state } => {
+                // Behind those that were kept, and not before its check is defined.
+                self.jobs.recovered().await;
                 done(watched::signal(&self.driver, subject, signal, run_id, state).await)
             }
             Request::Pause { subject, length } => done(watched::pause(&self.driver, subject, length).await),

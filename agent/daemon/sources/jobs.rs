@@ -5,12 +5,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use latido_driver::{AttemptName, Fact, FoundState};
+use latido_driver::{AttemptName, Fact, FoundJob, FoundState};
 use latido_policy::Life;
 use latido_protocol::SubjectName;
 use latido_protocol::files::Start;
 use latido_protocol::layout::StateDir;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::attempt::{self, Watched};
@@ -69,6 +70,8 @@ struct Inner {
     second_looks: SecondLooks,
     /// one look at a job at a time: what was read first is told first, or an old wish would undo a later one
     turns: [tokio::sync::Mutex<()>; TURNS],
+    /// all that was there at the agent's start has been told of
+    recovered: watch::Sender<bool>,
 }
 
 impl Jobs {
@@ -80,6 +83,7 @@ impl Jobs {
                 watched: Mutex::default(),
                 second_looks: SecondLooks::default(),
                 turns: Default::default(),
+                recovered: watch::Sender::new(false),
             }),
         }
     }
@@ -92,8 +96,10 @@ impl Jobs {
         &self.inner.driver
     }
 
-    /// Looks at one job's folder and returns when what it says has been judged.
+    /// Looks at one job's folder and returns when what it says has been judged. Until the agent knows what it found at its
+    /// start nobody comes in between, who would take the slot of a job that runs or the place of one that waits.
     pub(crate) async fn look_at(&self, job: SubjectName) -> Result<(), LookError> {
+        self.recovered().await;
         let state = self.inner.state.clone();
         let name = job.clone();
         let mut hasher = DefaultHasher::new();
@@ -109,6 +115,18 @@ impl Jobs {
             }
             Err(_) => return Err(LookError::Ending),
         };
+        self.judge(job, stamp, found).await
+    }
+
+    /// Waits until all that was there at the agent's start has been told of.
+    pub(crate) async fn recovered(&self) {
+        // The sender lives in here, so it is never gone before its receivers.
+        let mut recovered = self.inner.recovered.subscribe();
+        let _known = recovered.wait_for(|recovered| *recovered).await.map(|_| ());
+    }
+
+    /// Tells what was found of a job, and returns when it has been judged.
+    async fn judge(&self, job: SubjectName, stamp: Stamp, found: Option<FoundJob>) -> Result<(), LookError> {
         let Some(found) = found else {
             self.unwatch(&job);
             self.inner.second_looks.removed(&job);
@@ -132,34 +150,45 @@ impl Jobs {
         Ok(self.inner.driver.ask(|_| ()).await?)
     }
 
-    /// Looks at every folder, and answers which of them could not be read: they are said in the log and left alone.
-    pub(crate) async fn look_at_all(&self) -> Result<BTreeSet<SubjectName>, LookError> {
+    /// Looks at every folder and tells of all jobs, in the order in which it is their turn, and answers which of them could
+    /// not be read: they are said in the log and left alone. Called once, at the agent's start.
+    pub(crate) async fn recover(&self) -> Result<BTreeSet<SubjectName>, LookError> {
+        let recovered = self.recover_all().await;
+        self.inner.recovered.send_replace(true);
+        recovered
+    }
+
+    async fn recover_all(&self) -> Result<BTreeSet<SubjectName>, LookError> {
         let state = self.inner.state.clone();
-        let listed = tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await;
-        let listed = listed.map_err(|_| LookError::Ending)?.map_err(LookError::Unlisted)?;
-        let mut unread = BTreeSet::new();
-        for job in listed {
-            if !self.look_and_log(job.clone()).await {
-                unread.insert(job);
+        let looked = tokio::task::spawn_blocking(move || look_at_all(&state)).await;
+        let Looked { found, unread } = looked.map_err(|_| LookError::Ending)?.map_err(LookError::Unlisted)?;
+        for job in &unread {
+            self.inner.second_looks.doubts(job);
+        }
+        let found = self.inner.driver.ask(move |driver| in_turn(found, |job| driver.line(job))).await?;
+        for (stamp, found) in found {
+            let job = found.job.name.clone();
+            if let Err(error) = self.judge(job.clone(), stamp, Some(found)).await {
+                tracing::error!(%job, %error, "cannot judge a job");
             }
         }
         Ok(unread)
     }
 
-    /// Looks at one job's folder, and answers whether that was possible; the log says where it was not.
-    pub(crate) async fn look_and_log(&self, job: SubjectName) -> bool {
-        let looked = self.look_at(job.clone()).await;
-        if let Err(error) = &looked {
+    /// Looks at one job's folder; where that is not possible, the log says so.
+    pub(crate) async fn look_and_log(&self, job: SubjectName) {
+        if let Err(error) = self.look_at(job.clone()).await {
             tracing::error!(%job, %error, "cannot judge a job");
         }
-        looked.is_ok()
     }
 
     /// Looks at every folder each time it is asked to.
     pub(crate) async fn look_when_asked(self, mut asked: UnboundedReceiver<()>) {
         while asked.recv().await.is_some() {
-            if matches!(self.look_at_all().await, Err(LookError::Ending)) {
-                return;
+            let state = self.inner.state.clone();
+            let listed = tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await;
+            for job in listed.ok().and_then(Result::ok).unwrap_or_default() {
+                self.look_and_log(job).await;
             }
         }
     }
@@ -268,4 +297,31 @@ impl Jobs {
             task.abort();
         }
     }
+}
+
+/// What a look at all folders found.
+#[derive(Default)]
+struct Looked {
+    found: Vec<(Stamp, FoundJob)>,
+    unread: BTreeSet<SubjectName>,
+}
+
+fn look_at_all(state: &StateDir) -> std::io::Result<Looked> {
+    let mut looked = Looked::default();
+    for job in crate::jobs::records::job_names(state)? {
+        let stamp = Stamp::of(&state.job(&job));
+        match found::look(state, &job) {
+            Ok(found) => looked.found.extend(found.map(|found| (stamp, found))),
+            Err(detail) => {
+                tracing::error!(%job, detail, "cannot judge a job");
+                looked.unread.insert(job);
+            }
+        }
+    }
+    Ok(looked)
+}
+
+fn in_turn(mut found: Vec<(Stamp, FoundJob)>, line: impl Fn(&SubjectName) -> Option<u64>) -> Vec<(Stamp, FoundJob)> {
+    found.sort_by_cached_key(|(_, found)| found::turn(found, line(&found.job.name)));
+    found
 }

@@ -4,6 +4,7 @@ pub(crate) mod attempt;
 pub(crate) mod control;
 pub(crate) mod database;
 pub(crate) mod jobs;
+pub(crate) mod kept_signals;
 mod processes;
 mod second_look;
 pub(crate) mod watched;

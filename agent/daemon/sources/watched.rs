@@ -1,10 +1,10 @@
 //! What is only watched: told to the driver from the config, signalled and paused by clients.
 
-use latido_driver::{Fact, WatchFact};
+use latido_driver::{Fact, Kept, Signaled, WatchFact};
 use latido_policy::Signal;
 use latido_protocol::control::{CheckSignal, ErrorKind};
 use latido_protocol::status::SubjectKind;
-use latido_protocol::{Progress, Span, SubjectName, WallTime};
+use latido_protocol::{KeptSignal, Progress, Span, SubjectName, WallTime};
 
 use super::processes;
 use crate::clock;
@@ -69,25 +69,39 @@ pub(crate) async fn signal(
     run_id: Option<String>,
     state: Option<String>,
 ) -> Result<(), WatchRefused> {
+    take(driver, Signaled { check, signal: translated(signal), run_id, state, kept: None }).await
+}
+
+/// Takes a signal that was kept while no agent ran, as [`signal`] does.
+pub(crate) async fn kept_signal(driver: &DriverHandle, signal: KeptSignal) -> Result<(), WatchRefused> {
+    let KeptSignal { id, at, check, signal, run_id, state } = signal;
+    take(driver, Signaled { check, signal: translated(signal), run_id, state, kept: Some(Kept { id, at }) }).await
+}
+
+async fn take(driver: &DriverHandle, signaled: Signaled) -> Result<(), WatchRefused> {
+    let Signaled { check, run_id, state, .. } = &signaled;
     if run_id.as_ref().is_some_and(|id| id.is_empty() || id.len() > RUN_ID_MAX) {
         return Err(WatchRefused::RunIdSize);
     }
     if state.as_ref().is_some_and(|state| state.len() > Progress::TEXT_MAX) {
         return Err(WatchRefused::StateSize);
     }
-    match kind(driver, &check).await? {
+    match kind(driver, check).await? {
         Some(SubjectKind::Check) => {}
-        Some(SubjectKind::Process) => return Err(WatchRefused::SendsNone(check)),
-        Some(SubjectKind::Job | SubjectKind::Worker) | None => return Err(WatchRefused::NoCheck(check)),
+        Some(SubjectKind::Process) => return Err(WatchRefused::SendsNone(check.clone())),
+        Some(SubjectKind::Job | SubjectKind::Worker) | None => return Err(WatchRefused::NoCheck(check.clone())),
     }
-    let signal = match signal {
+    told(driver, WatchFact::Signaled(signaled)).await
+}
+
+fn translated(signal: CheckSignal) -> Signal {
+    match signal {
         CheckSignal::Start => Signal::Started,
         CheckSignal::Success => Signal::Succeeded,
         CheckSignal::Fail => Signal::Failed,
         CheckSignal::ExitStatus { status } => Signal::Exited(status),
         CheckSignal::Log => Signal::Logged,
-    };
-    told(driver, WatchFact::Signaled { check, signal, run_id, state }).await
+    }
 }
 
 /// Pauses what is only watched.

@@ -19,7 +19,7 @@ impl<S: Store> Driver<S> {
         match fact {
             Fact::JobFound(found) => self.job_found(*found, now, wall),
             Fact::JobRemoved { job } => self.job_removed(&job, now, wall),
-            Fact::WantChanged { job, wanted } => self.want_changed(&job, wanted, now, wall),
+            Fact::WantChanged { job, wanted } => self.want_changed(&job, *wanted, now, wall),
             Fact::AttemptStarted { start } => self.attempt_started(*start, now, wall),
             Fact::LaunchRefused { attempt, failure, detail } => {
                 self.remark(&attempt, detail);
@@ -127,6 +127,7 @@ impl<S: Store> Driver<S> {
             latest.row_epoch = stored.epoch;
             latest.journaled_start = stored.state.journaled_start;
             latest.journaled_end = stored.state.journaled_end;
+            latest.line = stored.state.line;
             pickups = pickups.max(stored.pickups);
             // An epoch that was ordered and came to no file is spent all the same.
             epoch = epoch.max(stored.epoch);
@@ -373,7 +374,7 @@ struct Lost {
 
 /// What the files tell of the attempts before the latest, and how long ago that one ended.
 fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
-    let mut history = translate::history(found.earlier.iter().map(|(start, end)| (start, end)));
+    let mut history = translate::history(found.spent_before, found.earlier.iter().map(|(start, end)| (start, end)));
     let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
     translate::begin(&mut history, &latest.start);
     match &latest.state {

@@ -29,6 +29,8 @@ pub struct Latest {
     pub(crate) journaled_start: u64,
     /// the highest epoch whose ending is in the journal
     pub(crate) journaled_end: u64,
+    /// its place among all that ever waited to start, while it waits: the order is that in which they came
+    pub(crate) line: Option<u64>,
     /// what the strategy or a launch said last
     pub(crate) remark: Option<String>,
     /// the highest epoch that its row has had: a refused launch spends one, and no row goes back
@@ -48,6 +50,7 @@ impl Latest {
             sampled_at: None,
             journaled_start: 0,
             journaled_end: 0,
+            line: None,
             remark: None,
             row_epoch: 0,
             command: None,

@@ -1,6 +1,6 @@
 //! The policy's actions become rows, entries and orders with names. No choice is left here.
 
-use latido_policy::{About, Action, Attempt, CheckAction, Moment, ProcessAction, Reason, SubjectId};
+use latido_policy::{About, Action, Attempt, CheckAction, Moment, Phase, ProcessAction, Reason, SubjectId};
 use latido_protocol::journal::Body;
 use latido_protocol::{SubjectName, WallTime};
 use latido_store::{Store, SubjectRow};
@@ -35,6 +35,7 @@ impl<S: Store> Driver<S> {
                     phase: translate::phase(phase),
                     reason: because.to_string(),
                 };
+                self.note_line(subject, phase);
                 self.write(subject, &body, wall);
             }
             Action::RecordLost { subject, attempt, pickups: _, because } => {
@@ -169,12 +170,24 @@ impl<S: Store> Driver<S> {
         self.pending.subjects.push(row);
     }
 
+    /// Gives who begins to wait its place in line, which its row keeps for the next agent.
+    fn note_line(&mut self, subject: SubjectId, phase: Phase) {
+        let Some(latest) = self.book.latest_mut(subject) else { return };
+        if phase != Phase::Queued {
+            latest.line = None;
+        } else if latest.line.is_none() {
+            self.line += 1;
+            latest.line = Some(self.line);
+        }
+    }
+
     fn job_row(&self, subject: SubjectId) -> Option<SubjectRow> {
         let (view, latest) = (self.policy.subject(subject)?, self.book.latest(subject)?);
         let state = RowState {
             journaled_start: latest.journaled_start,
             journaled_end: latest.journaled_end,
             given_up: GivenUp::of(&view, &latest.wanted),
+            line: latest.line,
         };
         Some(SubjectRow {
             name: record::text(&latest.job.name),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use latido_policy::Life;
 use latido_protocol::SubjectName;
-use latido_protocol::files::{End, JobFile, Start, Status, Wanted};
+use latido_protocol::files::{End, JobFile, Spent, Start, Status, Wanted};
 use latido_protocol::journal::Severity;
 use latido_protocol::registry::Question;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub enum Fact {
         /// which
         job: SubjectName,
         /// the whole file
-        wanted: Wanted,
+        wanted: Box<Wanted>,
     },
     /// An attempt runs.
     AttemptStarted {
@@ -172,6 +172,8 @@ pub struct FoundJob {
     /// attempts before the latest whose endings are on the disk, the oldest first: the journal is told of those that
     /// ended while nobody watched
     pub earlier: Vec<(Start, End)>,
+    /// what the attempts before these used up
+    pub spent_before: Spent,
     /// its latest attempt
     pub attempt: Option<FoundAttempt>,
 }

@@ -48,7 +48,7 @@ pub use listening::{LATENESS_MAX, Listening, PASS_EVERY, Passed, Reading};
 pub use schedule::{Schedule, ScheduleError};
 pub use sweep::{Reaped, Sweep};
 pub use translate::{budget_used_up, class, heard, lease, settings, verdict};
-pub use watch_fact::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
+pub use watch_fact::{CheckDefinition, Kept, Look, ProcessDefinition, Signaled, Timing, WatchFact};
 
 use alert_texts::AlertBook;
 use book::Book;
@@ -106,6 +106,8 @@ pub struct Driver<S> {
     changed: BTreeSet<SubjectName>,
     last_sequence: u64,
     stored: BTreeMap<SubjectName, StoredRow>,
+    /// the last place in line that was given
+    line: u64,
     registrar: Registrar,
     carried: Carried,
     replies: Vec<(u64, Reply)>,
@@ -130,7 +132,7 @@ impl<S: Store> Driver<S> {
     /// # Errors
     /// The store cannot be read.
     pub fn new(store: S, history_every: Duration) -> Result<Self, StoreError> {
-        let stored = store
+        let stored: BTreeMap<SubjectName, StoredRow> = store
             .subjects()?
             .into_iter()
             .filter_map(|row| {
@@ -169,6 +171,7 @@ impl<S: Store> Driver<S> {
             recording: None,
             orders: Vec::new(),
             changed: BTreeSet::new(),
+            line: stored.values().filter_map(|stored| stored.state.line).max().unwrap_or(0),
             stored,
         })
     }
@@ -255,6 +258,11 @@ impl<S: Store> Driver<S> {
         self.listening.rest(reading);
     }
 
+    /// Whether the store has everything that was decided.
+    pub fn is_written(&self) -> bool {
+        self.pending == Batch::default()
+    }
+
     /// The store, for what the policy has no part in: the sinks' cursors, the plugins' state, trimming.
     pub fn store(&mut self) -> &mut S {
         &mut self.store
@@ -263,6 +271,12 @@ impl<S: Store> Driver<S> {
     /// Gives the store back, with everything that was written.
     pub fn into_store(self) -> S {
         self.store
+    }
+
+    /// The place in line of a job that waited to start when the store was written last and has not been told of yet.
+    /// Whoever tells of jobs in this order keeps the line.
+    pub fn line(&self, job: &SubjectName) -> Option<u64> {
+        self.stored.get(job).and_then(|stored| stored.state.line)
     }
 
     /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery, with the names

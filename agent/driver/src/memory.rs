@@ -37,6 +37,8 @@ pub(crate) struct CheckRow {
     pub(crate) last_signal: Option<WallTime>,
     pub(crate) signals: u64,
     pub(crate) state: Option<String>,
+    #[serde(default)]
+    pub(crate) last_kept: Option<String>,
 }
 
 /// What is kept of a watched process.
@@ -132,6 +134,7 @@ impl CheckRow {
             last_signal: latest.last_signal,
             signals: latest.signals,
             state: latest.state.clone(),
+            last_kept: latest.last_kept.clone(),
         }
     }
 

@@ -66,6 +66,8 @@ pub(crate) struct RowState {
     pub(crate) journaled_end: u64,
     /// what its strategy said of an ending that it will never work
     pub(crate) given_up: Option<GivenUp>,
+    /// its place among all that ever waited to start, while it waits
+    pub(crate) line: Option<u64>,
 }
 
 /// An answer of a strategy that outlives the agent which asked for it.

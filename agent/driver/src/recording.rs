@@ -225,7 +225,7 @@ fn defined(fact: &WatchFact) -> Option<&SubjectName> {
     match fact {
         WatchFact::CheckDefined(definition) => Some(&definition.name),
         WatchFact::ProcessDefined(definition) => Some(&definition.name),
-        WatchFact::Signaled { .. }
+        WatchFact::Signaled(_)
         | WatchFact::Looked { .. }
         | WatchFact::PauseWanted { .. }
         | WatchFact::UnpauseWanted { .. } => None,

@@ -194,9 +194,9 @@ fn progress_fingerprint(progress: &Progress) -> policy::Fingerprint {
     ))
 }
 
-/// What the endings before the latest attempt tell, each with the start of its attempt.
-pub(crate) fn history<'a>(earlier: impl IntoIterator<Item = (&'a Start, &'a End)>) -> policy::History {
-    let mut history = policy::History::default();
+/// What the endings before the latest attempt tell, each with the start of its attempt, after `before` was used up.
+pub(crate) fn history<'a>(before: Spent, earlier: impl IntoIterator<Item = (&'a Start, &'a End)>) -> policy::History {
+    let mut history = policy::History::after(spent(before));
     for (start, end) in earlier {
         begin(&mut history, start);
         history.attempt_ended(&ending(end));

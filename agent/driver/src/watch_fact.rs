@@ -19,17 +19,7 @@ pub enum WatchFact {
     /// The config defines a process to watch.
     ProcessDefined(ProcessDefinition),
     /// A check signalled.
-    Signaled {
-        /// which
-        check: SubjectName,
-        /// what
-        #[serde(with = "words::Signal")]
-        signal: Signal,
-        /// the id of the run it is about
-        run_id: Option<String>,
-        /// the work's own word
-        state: Option<String>,
-    },
+    Signaled(Signaled),
     /// Somebody looked at a process.
     Looked {
         /// which
@@ -49,6 +39,32 @@ pub enum WatchFact {
         /// which
         subject: SubjectName,
     },
+}
+
+/// What a check signalled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signaled {
+    /// which
+    pub check: SubjectName,
+    /// what
+    #[serde(with = "words::Signal")]
+    pub signal: Signal,
+    /// the id of the run it is about
+    pub run_id: Option<String>,
+    /// the work's own word
+    pub state: Option<String>,
+    /// it came while no agent ran
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+}
+
+/// How a signal was kept until an agent ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// names it among all that were ever kept
+    pub id: String,
+    /// when it came
+    pub at: WallTime,
 }
 
 /// A check as the config defines it.

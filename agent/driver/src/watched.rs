@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use latido_policy::{
     self as policy, CheckEvent, CheckFound, CheckSchedule, CheckSettings, Event, Fingerprint, Moment, ProcessEvent,
-    ProcessFound, ProcessSettings, Recorded, Sighting, Signal, SubjectId,
+    ProcessFound, ProcessSettings, Recorded, Sighting, SubjectId,
 };
 use latido_protocol::files::{Budget, Identity, Spent};
 use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
@@ -13,7 +13,7 @@ use latido_protocol::{Span, SubjectName, WallTime};
 use latido_store::{Store, SubjectRow};
 
 use crate::memory::{self, CheckRow, ProcessRow};
-use crate::watch_fact::{CheckDefinition, Look, ProcessDefinition, Timing, WatchFact};
+use crate::watch_fact::{CheckDefinition, Look, ProcessDefinition, Signaled, Timing, WatchFact};
 use crate::{Driver, record, translate};
 
 /// How often the listening time of checks is written down. What a killed agent loses of it favours the check.
@@ -42,6 +42,8 @@ pub(crate) struct CheckLatest {
     pub(crate) last_signal: Option<WallTime>,
     pub(crate) signals: u64,
     pub(crate) state: Option<String>,
+    /// the id of the last signal that was kept while no agent ran and is taken in
+    pub(crate) last_kept: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -68,6 +70,14 @@ impl<S: Store> Driver<S> {
         self.book.id(name).and_then(|id| self.book.watched(id)).map(Watched::kind)
     }
 
+    /// The id of the last signal of a check that was kept while no agent ran and is taken in.
+    pub fn last_kept_signal(&self, check: &SubjectName) -> Option<String> {
+        match &self.book.watched(self.book.id(check)?)?.of_kind {
+            OfKind::Check(latest) => latest.last_kept.clone(),
+            OfKind::Process(_) => None,
+        }
+    }
+
     /// The process that was seen last of a watched process.
     pub fn process_seen(&self, name: &SubjectName) -> Option<Identity> {
         match &self.book.watched(self.book.id(name)?)?.of_kind {
@@ -80,9 +90,7 @@ impl<S: Store> Driver<S> {
         match fact {
             WatchFact::CheckDefined(definition) => self.check_defined(*definition, now, wall),
             WatchFact::ProcessDefined(definition) => self.process_defined(definition, now, wall),
-            WatchFact::Signaled { check, signal, run_id, state } => {
-                self.signaled(&check, signal, run_id, state, now, wall);
-            }
+            WatchFact::Signaled(signaled) => self.signaled(signaled, now, wall),
             WatchFact::Looked { process, look } => self.looked(&process, look, now),
             WatchFact::PauseWanted { subject, until } => self.pause_changed(&subject, Some(until), now, wall),
             WatchFact::UnpauseWanted { subject } => self.pause_changed(&subject, None, now, wall),
@@ -100,6 +108,7 @@ impl<S: Store> Driver<S> {
             last_signal: None,
             signals: 0,
             state: None,
+            last_kept: None,
         };
         let mut pending = None;
         let mut pause = None;
@@ -108,6 +117,7 @@ impl<S: Store> Driver<S> {
             pause = row.pause();
             latest.run_ids = row.run_ids();
             (latest.last_signal, latest.signals, latest.state) = (row.last_signal, row.signals, row.state.clone());
+            latest.last_kept.clone_from(&row.last_kept);
             found = CheckFound { memory: Some(row.recall(now)), pause: left(pause, wall), ..found };
         }
         let schedule = match &timing {
@@ -158,20 +168,18 @@ impl<S: Store> Driver<S> {
         Some((serde_json::from_str(&stored.text).ok(), stored.recorded))
     }
 
-    fn signaled(
-        &mut self,
-        check: &SubjectName,
-        signal: Signal,
-        run_id: Option<String>,
-        state: Option<String>,
-        now: Moment,
-        wall: WallTime,
-    ) {
-        let Some(id) = self.book.id(check) else { return };
+    fn signaled(&mut self, signaled: Signaled, now: Moment, wall: WallTime) {
+        let Signaled { check, signal, run_id, state, kept } = signaled;
+        let Some(id) = self.book.id(&check) else { return };
         let Some(Watched { of_kind: OfKind::Check(latest), .. }) = self.book.watched_mut(id) else { return };
         let run = run_id.as_ref().map(translate::fingerprint);
         latest.run_ids.extend(run.zip(run_id));
-        latest.last_signal = Some(wall);
+        latest.last_signal = Some(kept.as_ref().map_or(wall, |kept| kept.at));
+        if let Some(kept) = kept {
+            let detail = format!("check {check}: what it signalled at {} while no agent ran was taken in", kept.at);
+            self.pending.entries.push(record::entry(wall, &record::noted("signal-kept", detail)));
+            latest.last_kept = Some(kept.id);
+        }
         latest.signals += 1;
         latest.state = state.or(latest.state.take());
         self.policy.handle_event(Event::Check(CheckEvent::Signaled { subject: id, signal, run }), now);

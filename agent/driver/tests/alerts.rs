@@ -335,7 +335,7 @@ fn rules_are_asked_at_once_about_a_worker_whose_verdict_changed() {
 fn while_liveness_cannot_run_the_fixed_minimum_finds_silent_workers() {
     let mut world = World::new(MemoryStore::default());
     let liveness_after = Some(Duration::from_secs(120));
-    world.driver.set_alerts(latido_policy::AlertSettings { liveness_after, ..Default::default() }, &[]);
+    world.driver.set_alerts(AlertSettings { liveness_after, ..Default::default() }, &[], &[]);
     world.register("web-3");
     world.beat("web-3");
     world.pass(Duration::from_secs(200));

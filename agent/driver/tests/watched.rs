@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use latido_driver::{
-    CheckDefinition, Driver, Fact, Look, Output, ProcessDefinition, Reading, Schedule, Timing, WatchFact,
+    CheckDefinition, Driver, Fact, Kept, Look, Output, ProcessDefinition, Reading, Schedule, Signaled, Timing,
+    WatchFact,
 };
 use latido_policy::{Absence, Naming, Signal};
 use latido_protocol::files::Identity;
@@ -38,7 +39,7 @@ fn check(timing: Timing, grace: Duration) -> Fact {
 
 fn signal(signal: Signal, run_id: Option<&str>) -> Fact {
     let run_id = run_id.map(str::to_owned);
-    Fact::Watched(Box::new(WatchFact::Signaled { check: name(), signal, run_id, state: None }))
+    Fact::Watched(Box::new(WatchFact::Signaled(Signaled { check: name(), signal, run_id, state: None, kept: None })))
 }
 
 fn process(definition: &str) -> Fact {
@@ -398,4 +399,16 @@ fn a_watched_process_is_the_same_over_a_restart_by_its_identity() {
     world.step(vec![Fact::Watched(Box::new(WatchFact::Looked { process: name(), look: reused }))]);
     assert_eq!(world.verdict(), Verdict::Dead);
     assert!(world.status().reason.contains("another start time"), "{}", world.status().reason);
+}
+
+#[test]
+fn a_kept_signal_has_its_own_time_and_is_known_over_a_restart() {
+    let mut world = World::new("2026-11-29T03:00:00Z");
+    let kept = Kept { id: "7".to_owned(), at: wall("2026-11-29T01:30:00Z") };
+    let at = Some(kept.at);
+    let signaled = Signaled { check: name(), signal: Signal::Failed, run_id: None, state: None, kept: Some(kept) };
+    world.step(vec![check(Timing::Every(DAY), HOUR), Fact::Watched(Box::new(WatchFact::Signaled(signaled)))]);
+    assert_eq!((world.status().last_beat, world.driver.is_written()), (at, true));
+    let world = world.restart(HOUR, vec![check(Timing::Every(DAY), HOUR)]);
+    assert_eq!(world.driver.last_kept_signal(&name()).as_deref(), Some("7"));
 }

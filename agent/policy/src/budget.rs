@@ -74,8 +74,15 @@ impl Budget {
     }
 }
 
+impl Counter {
+    /// Writes that so much of a budget is used up.
+    pub(crate) fn write_used_up(self, f: &mut fmt::Formatter<'_>, spent: u64, budget: u64) -> fmt::Result {
+        write!(f, "budget used up: {} of {} {self}", Amount(self, spent), Amount(self, budget))
+    }
+}
+
 /// An amount of what is counted, as people write it.
-pub(crate) struct Amount(pub(crate) Counter, pub(crate) u64);
+struct Amount(Counter, u64);
 
 /// Millionths in one unit of money.
 const MILLIONTHS: u64 = 1_000_000;

@@ -42,6 +42,12 @@ pub struct History {
 }
 
 impl History {
+    /// A history that begins after so much was used up, by attempts whose endings are not told.
+    #[must_use]
+    pub fn after(spent: Spent) -> Self {
+        Self { spent, ..Self::default() }
+    }
+
     /// Takes note of an ending.
     pub fn attempt_ended(&mut self, ending: &Ending) {
         self.saw(ending.checkpoint);
@@ -305,12 +311,12 @@ mod tests {
     #[test]
     fn a_resume_by_hand_gives_back_attempts_and_time_and_no_budget() {
         let spends = Ending { spent: Spent { turns: 2, ..Spent::default() }, ..death(1, None, Duration::from_secs(5)) };
-        let mut history = History::default();
+        let mut history = History::after(Spent { turns: 3, ..Spent::default() });
         history.attempt_ended(&spends);
         history.attempt_ended(&spends);
         let sums = |history: &History| (history.attempts(), history.without_progress(), history.ran().as_secs());
-        assert_eq!((sums(&history), history.spent().turns), ((2, 2, 10), 4));
+        assert_eq!((sums(&history), history.spent().turns), ((2, 2, 10), 7));
         history.resumed_by_hand();
-        assert_eq!((sums(&history), history.spent().turns), ((0, 0, 0), 4));
+        assert_eq!((sums(&history), history.spent().turns), ((0, 0, 0), 7));
     }
 }

@@ -3,7 +3,6 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::budget::Amount;
 use crate::{Class, Reason};
 
 impl fmt::Display for Reason {
@@ -62,9 +61,7 @@ impl fmt::Display for Reason {
             Self::NoOutput { waited, first_output_within } => {
                 write!(f, "no output after {}, and the first has {}", Span(waited), Span(first_output_within))
             }
-            Self::BudgetUsedUp { counter, spent, budget } => {
-                write!(f, "budget used up: {} of {} {counter}", Amount(counter, spent), Amount(counter, budget))
-            }
+            Self::BudgetUsedUp { counter, spent, budget } => counter.write_used_up(f, spent, budget),
             Self::Fenced { by } => write!(f, "its epoch was fenced off by epoch {}", by.0),
             Self::StartedElsewhere => f.write_str("somebody else is starting it"),
             Self::FirstAttempt => f.write_str("it is launched for the first time"),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::StopReason;
 pub use crate::budget::{Budget, Money, MoneyError, Spent};
 pub use crate::excuse::Excuse;
+pub use crate::wanted::{Want, Wanted};
 use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
 
 /// A process that cannot be mistaken for another: a pid means something only inside its machine, boot, pid namespace
@@ -94,6 +95,11 @@ fn spares_busy() -> bool {
     true
 }
 
+/// What a job had that was written before this could be said.
+fn linger() -> Span {
+    Span(std::time::Duration::from_secs(5))
+}
+
 /// What happens to a live process whose supervisor is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -151,6 +157,9 @@ pub struct JobSettings {
     pub orphans: Orphans,
     /// between SIGTERM and SIGKILL
     pub grace: Span,
+    /// the same for what an attempt leaves running when its first process ends
+    #[serde(default = "linger")]
+    pub linger: Span,
     /// bound of the output log
     pub log: LogLimits,
     /// how often a beat is kept in `heartbeats.jsonl`
@@ -176,41 +185,6 @@ pub struct JobFile {
     pub environment: BTreeMap<String, String>,
     /// what was decided for it
     pub settings: JobSettings,
-}
-
-/// What is wanted of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Want {
-    /// It runs, and is resumed by its policy.
-    Run,
-    /// It is to end, and stays ended.
-    Stop,
-    /// It is not judged until an end.
-    Pause,
-    /// It is to run again although it ended, is held or is stuck.
-    Resume,
-}
-
-/// `wanted.json`: what is wanted now. Changed only under the job's short lock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
-    /// [`crate::FORMAT_VERSION`]
-    pub version: u32,
-    /// what is wanted
-    pub want: Want,
-    /// the highest epoch ever given to an attempt of this job
-    pub epoch: u64,
-    /// when it was wanted
-    pub at: WallTime,
-    /// end of a pause
-    #[serde(default)]
-    pub until: Option<WallTime>,
-    /// who wanted it, in words (`latido stop`, `the agent`)
-    pub by: String,
-    /// what all attempts may use up together, where a resume by hand gave more than `job.json` says
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Budget>,
 }
 
 /// `busy.json`: exists while an attempt runs.
@@ -328,6 +302,9 @@ pub struct Heartbeat {
     pub state: Option<String>,
     /// errors the work has counted
     pub errors: u64,
+    /// what its attempt used up so far
+    #[serde(default)]
+    pub spent: Spent,
 }
 
 /// What the kernel counted for an attempt's processes.

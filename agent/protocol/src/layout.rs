@@ -52,6 +52,11 @@ impl StateDir {
         self.0.join("recording.jsonl")
     }
 
+    /// Signals of checks that came while no agent ran.
+    pub fn kept_signals(&self) -> PathBuf {
+        self.0.join("signals.jsonl")
+    }
+
     /// The lock of a group: its executor holds it while it lives.
     pub fn group_lock(&self, group: &SubjectName) -> PathBuf {
         self.0.join("groups").join(format!("{group}.lock"))

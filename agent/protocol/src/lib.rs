@@ -13,6 +13,7 @@ pub mod disk;
 mod excuse;
 pub mod files;
 pub mod journal;
+mod kept;
 pub mod layout;
 mod line;
 mod name;
@@ -22,8 +23,10 @@ mod progress;
 pub mod registry;
 pub mod status;
 mod time;
+mod wanted;
 
 pub use count::{CountLimit, CountLimitError};
+pub use kept::KeptSignal;
 pub use line::{Line, LineError};
 pub use name::{NameError, SubjectName};
 pub use outcome::{Class, Outcome, OutcomeKind};

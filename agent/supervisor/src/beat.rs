@@ -339,6 +339,7 @@ impl Book {
             progress: self.status.progress.clone(),
             state: self.status.state.clone(),
             errors: self.status.errors,
+            spent: self.status.spent,
         };
         let path = self.attempt.heartbeats();
         if path.metadata().is_ok_and(|file| file.len() > HISTORY_MAX) {

@@ -22,7 +22,7 @@ use crate::control::{Control, Said};
 use crate::ending::{self, Facts};
 use crate::notify::NotifySocket;
 use crate::output::{Drained, Output};
-use crate::stop::{self, LEFTOVER_GRACE, Order, Sequence};
+use crate::stop::{self, Order, Sequence};
 
 /// After the job's end its pipe is read until no byte has come for this long, if somebody holds it open.
 const QUIET_FOR: Duration = Duration::from_millis(200);
@@ -42,6 +42,8 @@ pub(crate) struct Parts {
     pub(crate) job_dir: JobDir,
     pub(crate) start: Start,
     pub(crate) grace: Duration,
+    /// the grace of what the job leaves running
+    pub(crate) linger: Duration,
     pub(crate) run_for: Limit,
     /// held by keeping it
     pub(crate) lock: Lock,
@@ -361,7 +363,7 @@ impl Supervisor {
                 sequence.handle_child(now.monotonic);
                 sequence.handle_timeout(now.monotonic);
             }
-            None => self.clear(LEFTOVER_GRACE, now),
+            None => self.clear(self.parts.linger, now),
         }
         self.drain_output(now);
     }

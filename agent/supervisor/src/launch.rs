@@ -172,6 +172,7 @@ impl Launch {
             job_dir: self.job_dir,
             start: self.start,
             grace: self.job.settings.grace.0,
+            linger: self.job.settings.linger.0,
             run_for: self.job.settings.run_for,
             lock: self.lock,
             signals: self.signals,

@@ -18,10 +18,6 @@ const SCAN_EVERY: Duration = Duration::from_millis(50);
 /// there are survivors, and the ending names them.
 const KILL_FOR: Duration = Duration::from_secs(5);
 
-/// What the job's end left behind gets this long between SIGTERM and SIGKILL: nobody waits for its work any more, and
-/// the next attempt waits for its end.
-pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_secs(5);
-
 /// The longest grace that is kept: beyond it additions could overflow, and nobody means it.
 const GRACE_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 

@@ -3,7 +3,7 @@
 use latido_driver::{FoundAttempt, FoundJob, FoundState};
 use latido_policy::Life;
 use latido_protocol::Class;
-use latido_protocol::files::Identity;
+use latido_protocol::files::{Identity, Spent};
 
 use crate::disk::Files;
 use crate::world::World;
@@ -88,6 +88,7 @@ impl World {
             epoch: folder.epoch(),
             pickups: u32::try_from(pickups).unwrap_or(u32::MAX),
             earlier: earlier.filter_map(|(_, files)| Some((files.start.clone(), files.end.clone()?))).collect(),
+            spent_before: Spent::default(),
             attempt,
         })
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::decision::About;
 use crate::fact::{Fact, FoundAttempt, FoundState};
 use crate::recording::Line;
-use crate::watch_fact::{Look, WatchFact};
+use crate::watch_fact::{Look, Signaled, WatchFact};
 
 /// What the recording tells of a subject's attempt after a moment, each with how much later in listening time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,11 +170,11 @@ impl Signs {
 
     fn watched(&mut self, fact: &WatchFact) {
         match fact {
-            WatchFact::Signaled { check, signal: Signal::Succeeded | Signal::Exited(0), .. } => {
+            WatchFact::Signaled(Signaled { check, signal: Signal::Succeeded | Signal::Exited(0), .. }) => {
                 self.sign(check, 0, Sign::Beat);
             }
             WatchFact::Looked { process, look: Look::Seen { .. } } => self.sign(process, 0, Sign::Beat),
-            WatchFact::Signaled { .. }
+            WatchFact::Signaled(_)
             | WatchFact::Looked { .. }
             | WatchFact::CheckDefined(_)
             | WatchFact::ProcessDefined(_)

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use latido_driver::recording::{Line, Step};
 use latido_driver::{
-    CheckDefinition, Fact, Finding, FoundJob, FoundState, Look, Passed, ProcessDefinition, Schedule, Timing, WatchFact,
+    CheckDefinition, Fact, Finding, FoundJob, FoundState, Look, Passed, ProcessDefinition, Schedule, Signaled, Timing,
+    WatchFact,
 };
 use latido_policy::{Absence, Exit, LaunchFailure, Life, Naming, Proposal, Signal};
 use latido_protocol::Outcome;
@@ -52,7 +53,7 @@ fn about_jobs(world: &World) -> Vec<Fact> {
         Fact::JobFound(Box::new(FoundJob { earlier: vec![((*start).clone(), (*end).clone())], ..*latest.clone() })),
         Fact::JobFound(Box::new(FoundJob { attempt: None, ..*latest.clone() })),
         Fact::JobRemoved { job: name() },
-        Fact::WantChanged { job: name(), wanted: latest.wanted },
+        Fact::WantChanged { job: name(), wanted: Box::new(latest.wanted) },
         Fact::AttemptStarted { start: start.clone() },
         world.status(7, Duration::new(3, 400_001)),
         Fact::AttemptEnded { start: Some(start), end: end.clone() },
@@ -87,7 +88,9 @@ fn about_others() -> Vec<Fact> {
         let definition = CheckDefinition { name: name(), timing, grace: 90 * SECOND, run_for };
         WatchFact::CheckDefined(Box::new(definition))
     };
-    let signaled = |signal| WatchFact::Signaled { check: name(), signal, run_id: Some("r1".into()), state: None };
+    let signaled = |signal| {
+        WatchFact::Signaled(Signaled { check: name(), signal, run_id: Some("r1".into()), state: None, kept: None })
+    };
     let looked = |look| WatchFact::Looked { process: name(), look };
     let seen = |naming| Look::Seen { identity: identity(7), age: Duration::new(5, 7), naming };
     let ended = |exit| Look::Ended { identity: identity(7), exit };

@@ -193,7 +193,7 @@ fn a_stop_outranks_the_answer_of_a_strategy() {
         by: "latido stop".into(),
         budget: None,
     };
-    world.step(vec![Fact::WantChanged { job: name(), wanted }]);
+    world.step(vec![Fact::WantChanged { job: name(), wanted: Box::new(wanted) }]);
     assert_eq!(world.step(vec![proposal(Proposal::Launch)]).orders, []);
     assert_eq!(world.driver.subjects(&[])[0].phase, Phase::Ended);
 }
@@ -304,7 +304,7 @@ fn what_a_person_resumed_without_the_agent_is_not_stopped_by_the_stop_before() {
         by: "latido stop".into(),
         budget: None,
     };
-    let orders = world.step(vec![Fact::WantChanged { job: name(), wanted }]).orders;
+    let orders = world.step(vec![Fact::WantChanged { job: name(), wanted: Box::new(wanted) }]).orders;
     assert!(matches!(&orders[..], [Order::EndAttempt { .. }]), "{orders:?}");
     let stopped = world.ended(1, 1, Outcome::signaled(15, "SIGTERM").by_order("stopped"));
     world.step(vec![stopped]);

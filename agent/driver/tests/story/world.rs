@@ -48,6 +48,7 @@ pub(crate) fn settings() -> JobSettings {
         slots: vec![],
         orphans: Orphans::End,
         grace: Span(2 * SECOND),
+        linger: Span(2 * SECOND),
         log: LogLimits { size_max: 1 << 20, files_max: 2 },
         history_every: Span(300 * SECOND),
         presence_every: Span(60 * SECOND),
@@ -138,6 +139,7 @@ impl World {
             epoch,
             pickups: 0,
             earlier: vec![],
+            spent_before: Spent::default(),
             attempt: Some(FoundAttempt { start: self.start(1, epoch), status: None, state }),
         }))
     }

@@ -5,7 +5,7 @@ use latido_process::lock::Lock;
 use latido_process::tree::{end, find, signal};
 use latido_protocol::attempt::{Advice, Answer, Beat, Request};
 use latido_protocol::files::LedgerLine;
-use latido_protocol::{Class, OutcomeKind, Progress, disk};
+use latido_protocol::{Class, OutcomeKind, Progress, Span, disk};
 
 use crate::support::{Job, is_gone, wait_until};
 
@@ -117,6 +117,37 @@ fn what_the_job_left_is_ended_and_no_zombie_stays() {
     let end = attempt.end();
     assert_eq!((end.outcome.code, end.outcome.class), (Some(4), Class::Failed));
     assert!(is_gone(&child));
+}
+
+/// A child that asks for more time: it ends by itself a little after SIGTERM, and says that it did.
+const ENDS_LATER: &str = "(trap 'sleep 1; echo >> done; exit' TERM; echo > ready; while :; do sleep 0.05; done) & while [ ! -e ready ]; do sleep 0.05; done";
+
+#[test]
+fn what_the_job_left_is_killed_at_once_where_it_may_not_linger() {
+    let mut job = Job::shell(ENDS_LATER);
+    job.settings.linger = Span(Duration::ZERO);
+    let attempt = job.start();
+    assert_eq!(attempt.end().outcome.class, Class::Completed);
+    assert!(!attempt.folder.path().join("done").exists(), "it had no time to end by itself");
+}
+
+#[test]
+fn what_the_job_left_has_five_seconds_to_end_by_itself_unless_something_else_is_said() {
+    let attempt = Job::shell(ENDS_LATER).start();
+    assert_eq!(attempt.end().outcome.class, Class::Completed);
+    assert!(attempt.folder.path().join("done").exists(), "the end of the attempt waits for it");
+}
+
+#[test]
+fn a_stop_hurries_what_lingers() {
+    let mut job =
+        Job::shell("(trap '' TERM; echo > ready; exec sleep 1000) & while [ ! -e ready ]; do sleep 0.05; done");
+    job.settings.linger = Span(Duration::from_secs(600));
+    let attempt = job.start();
+    attempt.said("ready");
+    wait_until("the job's own end", || is_gone(&attempt.process()));
+    attempt.stop(Duration::ZERO);
+    assert_eq!(attempt.end().outcome.class, Class::Completed, "it had ended by itself before");
 }
 
 #[test]

@@ -297,6 +297,7 @@ fn settings() -> JobSettings {
         slots: vec![],
         orphans: Orphans::End,
         grace: seconds(10),
+        linger: seconds(5),
         log: LogLimits { size_max: 10 * 1024 * 1024, files_max: 3 },
         history_every: seconds(300),
         presence_every: seconds(30),
