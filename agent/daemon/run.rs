@@ -22,6 +22,8 @@ use crate::sources::control::{About, Control};
 use crate::sources::jobs::Jobs;
 use crate::sources::watched;
 
+type Thread = std::thread::JoinHandle<()>;
+
 /// Why the agent ended otherwise than by order.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -171,14 +173,15 @@ async fn live(
     jobs.stop();
     let _ended = driver.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
     drop((driver, jobs, plugins, acting, serving));
-    let ended = tokio::task::spawn_blocking(move || {
-        let ended = thread.join();
-        // The driver has gone, and with it the last line.
-        ended.and_then(|()| written.map_or(Ok(()), std::thread::JoinHandle::join))
-    })
-    .await;
+    let ended = joined(thread, written).await;
     drop(place);
-    match ended {
+    ended
+}
+
+/// Waits for the driver's thread, and then for the recording's, which the driver's last line went to.
+async fn joined(driver: Thread, recording: Option<Thread>) -> Result<(), AgentError> {
+    let join = move || driver.join().and_then(|()| recording.map_or(Ok(()), Thread::join));
+    match tokio::task::spawn_blocking(join).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(AgentError::Panicked),
     }
