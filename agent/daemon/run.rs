@@ -173,9 +173,8 @@ async fn live(
     jobs.stop();
     let _ended = driver.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
     drop((driver, jobs, plugins, acting, serving));
-    let ended = joined(thread, written).await;
-    drop(place);
-    ended
+    // The place is given up last.
+    joined(thread, written).await
 }
 
 /// Waits for the driver's thread, and then for the recording's, which the driver's last line went to.

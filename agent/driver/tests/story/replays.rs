@@ -154,8 +154,10 @@ fn a_recording_that_goes_on_in_the_middle_is_replayed_from_what_a_restart_knows(
     let mut world = recorded(&kept);
     for beat in 1..20 {
         // An agent that begins anew looks at every folder; what it knows already changes nothing.
-        let (found, beat) = (world.found(FoundState::Running, 1), world.status(beat, Duration::ZERO));
-        world.step(vec![found, beat]);
+        let Fact::JobFound(mut found) = world.found(FoundState::Running, 1) else { unreachable!() };
+        let Fact::Heard { status } = world.status(beat, Duration::ZERO) else { unreachable!() };
+        found.attempt.as_mut().unwrap().status = Some(*status);
+        world.step(vec![Fact::JobFound(found)]);
         world.pass(3 * SECOND);
     }
     let lines = kept.lines();
