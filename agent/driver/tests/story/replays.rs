@@ -95,7 +95,7 @@ fn a_store_that_was_away_is_away_in_the_replay() {
     assert_eq!(kept.replay(AsRecorded), then);
 }
 
-// seed 002 of the product: one ttl for all ends work that was only slow
+// apache/airflow#16573 (C026): seen in what was recorded, before a limit is set that work in order runs into
 #[test]
 fn a_shorter_ttl_would_have_ended_an_attempt_that_beat_again() {
     let kept = Kept::default();
