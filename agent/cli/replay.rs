@@ -133,7 +133,9 @@ fn unreadable(error: &RecordingError) -> Failure {
             "let the agent record first: `[agent.recording] enabled = true` in its config, then start it again",
         ),
         RecordingError::Newer { .. } => Failure::refused(what, why, "run the latido that wrote it, or a newer one"),
-        _ => Failure::usage(what, why, "name a file that an agent recorded; each begins with a line `{\"began\":…}`"),
+        RecordingError::NoRecording { .. } => {
+            Failure::usage(what, why, "name a file that an agent recorded; each begins with a line `{\"began\":…}`")
+        }
     }
 }
 

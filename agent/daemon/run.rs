@@ -24,6 +24,8 @@ use crate::sources::database;
 use crate::sources::jobs::Jobs;
 use crate::sources::{kept_signals, watched};
 
+type Thread = std::thread::JoinHandle<()>;
+
 /// Why the agent ended otherwise than by order.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -175,17 +177,18 @@ async fn live(
     jobs.stop();
     let _ended = driver.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
     drop((driver, jobs, plugins, acting, serving));
-    let ended = tokio::task::spawn_blocking(move || {
-        let ended = thread.join();
-        // The driver has gone, and with it the last line.
-        ended.and_then(|()| written.map_or(Ok(()), std::thread::JoinHandle::join))
-    })
-    .await;
+    let ended = joined(thread, written).await;
+    // The place is given up last.
     drop(place);
-    match (ended, part_ended) {
-        (Ok(Ok(())), None) => Ok(()),
-        (Ok(Ok(())), Some(part)) => Err(AgentError::PartEnded { part }),
-        (Ok(Err(_)) | Err(_), _) => Err(AgentError::Panicked),
+    ended.and(part_ended.map_or(Ok(()), |part| Err(AgentError::PartEnded { part })))
+}
+
+/// Waits for the driver's thread, and then for the recording's, which the driver's last line went to.
+async fn joined(driver: Thread, recording: Option<Thread>) -> Result<(), AgentError> {
+    let join = move || driver.join().and_then(|()| recording.map_or(Ok(()), Thread::join));
+    match tokio::task::spawn_blocking(join).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(AgentError::Panicked),
     }
 }
 

@@ -11,7 +11,6 @@ const LINE_MAX: u64 = 256 * 1024 * 1024;
 
 /// Why a file is no recording that can be replayed.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum RecordingError {
     /// It cannot be opened or read.
     #[error("read {path}")]
