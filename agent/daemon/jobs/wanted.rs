@@ -124,7 +124,8 @@ impl Short {
     /// As [`Short::read`] and [`Short::write`].
     pub fn change(&self, want: Want, by: &str, at: WallTime) -> Result<Wanted, WantError> {
         let before = self.read(at)?;
-        if before.want != want || before.by == REBUILT_BY {
+        // A resume is asked for anew each time: the one before may have been answered, and its answer may stand in the way.
+        if before.want != want || want == Want::Resume || before.by == REBUILT_BY {
             self.write(&Wanted { want, at, until: None, by: by.to_owned(), ..before.clone() })?;
         }
         Ok(before)

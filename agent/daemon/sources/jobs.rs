@@ -117,7 +117,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Looks for folders that came or went without a word, for ever.
+    /// Looks for folders that came or went without a word, and at what nobody watches, for ever.
     pub(crate) async fn look_now_and_then(self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -125,9 +125,12 @@ impl Jobs {
             let listed = tokio::task::spawn_blocking(move || crate::jobs::records::job_names(&state)).await;
             let Ok(Ok(listed)) = listed else { continue };
             let listed: BTreeSet<SubjectName> = listed.into_iter().collect();
-            let Ok(known) = self.inner.driver.ask(|driver| driver.names()).await else { return };
+            let Ok((known, in_doubt)) = self.inner.driver.ask(|driver| (driver.names(), driver.in_doubt())).await
+            else {
+                return;
+            };
             let known: BTreeSet<SubjectName> = known.into_iter().collect();
-            for job in listed.symmetric_difference(&known) {
+            for job in listed.symmetric_difference(&known).chain(&in_doubt) {
                 if let Err(error) = self.look_at(job.clone()).await {
                     tracing::error!(%job, %error, "cannot judge a job");
                 }

@@ -129,6 +129,7 @@ impl<S: Store> Driver<S> {
             .collect();
         let listening = Listening::default();
         let (mut policy, mut registrar) = (Policy::default(), Registrar::new(listening.now()));
+        policy.handle_event(Event::RecoveryBegan, listening.now());
         for event in registrar.restore(store.registry()?, listening.now()) {
             policy.handle_event(Event::Registry(event), listening.now());
         }
@@ -223,7 +224,8 @@ impl<S: Store> Driver<S> {
         self.store
     }
 
-    /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery.
+    /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery; what needs a slot is
+    /// launched from then on.
     pub fn forget_absent(&mut self, wall: latido_protocol::WallTime) {
         for (name, stored) in std::mem::take(&mut self.stored) {
             if self.book.id(&name).is_none() {
@@ -234,6 +236,7 @@ impl<S: Store> Driver<S> {
         for id in self.book.take_reserved() {
             self.forget_alerts(id);
         }
+        self.policy.handle_event(Event::RecoveryEnded, self.listening.now());
     }
 
     /// The latest whole records of a job.
@@ -244,6 +247,16 @@ impl<S: Store> Driver<S> {
     /// All jobs' names.
     pub fn names(&self) -> Vec<SubjectName> {
         self.book.iter().map(|(name, _, _)| name.clone()).collect()
+    }
+
+    /// Jobs of whose latest attempt it cannot be told that it is over, or of which an orphan is left: nobody watches these,
+    /// so they have to be looked at now and then.
+    pub fn in_doubt(&self) -> Vec<SubjectName> {
+        let is_in_doubt = |id| {
+            let verdict = self.policy.subject(id).map(|view| view.verdict);
+            matches!(verdict, Some(latido_policy::Verdict::Unknown | latido_policy::Verdict::Orphaned))
+        };
+        self.book.iter().filter(|(_, id, _)| is_in_doubt(*id)).map(|(name, _, _)| name.clone()).collect()
     }
 
     /// Events that met a state in which they cannot happen, since the start. Not zero is a fault of latido.

@@ -212,8 +212,8 @@ impl World {
                 Task::Launch(crate::launch::Launch::ordered(job, attempt, because, by_hand))
             }
             Order::AskStrategy { attempt, .. } => Task::AskStrategy { attempt },
-            Order::EndAttempt { attempt, grace, beats, reason, .. } => {
-                Task::EndAttempt { job: job(attempt.job)?, number: attempt.number, beats, reason, grace }
+            Order::EndAttempt { attempt, grace, ground, reason, .. } => {
+                Task::EndAttempt { job: job(attempt.job)?, number: attempt.number, ground, reason, grace }
             }
             Order::EndOrphan { attempt, grace, .. } => {
                 Task::EndOrphan { job: job(attempt.job.clone())?, attempt, grace, since: None, killing: false }

@@ -24,7 +24,6 @@ pub(crate) enum Excuse {
     StrategyHeld,
     StrategyGaveUp,
     Survivors,
-    Blind,
     OrphanLeft,
 }
 
@@ -109,7 +108,7 @@ impl World {
         for job in 0..self.specs.len() {
             let seen = &self.seen[job];
             if let (Some(verdict), Some(Phase::Running)) = (seen.verdict, seen.phase) {
-                let claim = self.reference.must_be_seen(job, seen.epoch, verdict, now);
+                let claim = self.reference.must_be_seen(job, seen.epoch, verdict, seen.phase_since, now);
                 self.expect("silence is seen", job, claim);
             }
         }
@@ -167,15 +166,14 @@ impl World {
         if is_durable { Ok(()) } else { Err("its intent is not in the store".to_owned()) }
     }
 
-    /// A slot holds one attempt, by what the agent shows.
+    /// A slot holds one attempt: what lives, as far as the agent knows of it, or is on its way.
     fn slot_is_taken(&self, job: usize) -> bool {
         let slots = &self.specs[job].settings.slots;
         let shares =
             |other: &usize| *other != job && self.specs[*other].settings.slots.iter().any(|slot| slots.contains(slot));
         (0..self.specs.len()).filter(shares).any(|other| {
-            let seen = &self.seen[other];
-            matches!(seen.phase, Some(Phase::Launching | Phase::Running | Phase::Draining))
-                || matches!(seen.verdict, Some(Verdict::Orphaned | Verdict::Unknown))
+            let is_launched = matches!(self.seen[other].phase, Some(Phase::Launching | Phase::Draining));
+            is_launched || self.reference.jobs[other].is_known_to_live(self.now())
         })
     }
 

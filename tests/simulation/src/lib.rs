@@ -15,6 +15,7 @@ mod jobs;
 mod journal;
 mod launch;
 mod look;
+mod measure;
 mod random;
 mod reference;
 mod shortest;

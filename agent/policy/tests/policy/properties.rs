@@ -112,13 +112,14 @@ fn any_class() -> impl Strategy<Value = Class> {
 }
 
 fn any_ending() -> impl Strategy<Value = Ending> {
-    (any_class(), 0_u64..2, proptest::option::of(0_u64..3), any::<bool>(), any_span(), any_spent()).prop_map(
-        |(class, outcome, checkpoint, launch_failed, ran_for, spent)| Ending {
+    (any_class(), 0_u64..2, proptest::option::of(0_u64..3), any::<(bool, bool)>(), any_span(), any_spent()).prop_map(
+        |(class, outcome, checkpoint, (launch_failed, is_seen), ran_for, spent)| Ending {
             class,
             outcome: Fingerprint(outcome),
             checkpoint: checkpoint.map(Fingerprint),
             launch_failed,
             ran_for,
+            is_seen,
             order: None,
             spent,
         },
@@ -272,6 +273,7 @@ proptest! {
                     }
                 }
                 Event::AttemptStarted { .. }
+                | Event::AttemptSeen { .. }
                 | Event::LaunchRefused { .. }
                 | Event::Heard { .. }
                 | Event::SupervisorGone { .. }
@@ -287,6 +289,8 @@ proptest! {
                 | Event::GapFound { .. }
                 | Event::StoreFailed
                 | Event::StoreRecovered
+                | Event::RecoveryBegan
+                | Event::RecoveryEnded
                 | Event::Configured { .. }
                 | Event::SlotConfigured { .. } => {}
             }
@@ -315,6 +319,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         Event::JobAdded { subject: of, .. }
         | Event::JobRemoved { subject: of }
         | Event::AttemptStarted { subject: of, .. }
+        | Event::AttemptSeen { subject: of, .. }
         | Event::AttemptEnded { subject: of, .. }
         | Event::WantChanged { subject: of, want: Want::Resume } => *of == subject,
         Event::WantChanged { .. }
@@ -332,6 +337,8 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::GapFound { .. }
         | Event::StoreFailed
         | Event::StoreRecovered
+        | Event::RecoveryBegan
+        | Event::RecoveryEnded
         | Event::Configured { .. }
         | Event::SlotConfigured { .. } => false,
     }
@@ -493,6 +500,7 @@ impl World {
             checkpoint: None,
             launch_failed: false,
             ran_for: self.now.since(self.started_at),
+            is_seen: true,
             order: None,
             spent: Spent::default(),
         };
