@@ -237,6 +237,8 @@ impl Job {
         if ending.class == Class::Lost {
             self.pickups = self.pickups.saturating_add(1);
         }
+        // What failed or completed did so by itself, though its end was ordered: whoever carries an order out says so.
+        let order = order.filter(|_| ending.class == Class::Lost);
         let ending = Ending { order: ending.order.or(order), ..ending };
         self.settle_ending(attempt, ending, Duration::ZERO, now, commands);
     }

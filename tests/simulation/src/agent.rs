@@ -76,6 +76,7 @@ impl World {
         };
         driver.configure(&jobs::limits());
         self.seen.iter_mut().for_each(crate::checks::Seen::unsee);
+        self.doubted_at = Duration::ZERO;
         self.disk.agent_lock = Some(process);
         let now = self.now();
         let gone_at = std::mem::take(&mut self.agent_gone_at);
@@ -160,7 +161,8 @@ impl World {
         let had_facts = !queue.is_empty();
         let mut facts = Vec::with_capacity(queue.len());
         for (fact, sent_at) in queue {
-            if is_the_one {
+            // What a strategy answered is recorded by whoever asked it, and the next agent goes by that.
+            if is_the_one || matches!(fact, Fact::StrategyAnswered { .. }) {
                 self.tell_reference(&fact, sent_at);
             }
             self.note(|_| format!("agent {process} is told {}", crate::transcript::fact(&fact)));
@@ -185,6 +187,9 @@ impl World {
         }
         if is_the_one {
             self.check_step(index, &output);
+        }
+        if output.store_error.is_some() {
+            self.doubted_at = now;
         }
         self.give_out(process, delay, output);
     }

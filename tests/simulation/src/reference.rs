@@ -9,7 +9,7 @@ use latido_protocol::files::{Beats, JobSettings, ResumeOn, Status, Want};
 use latido_protocol::status::{Phase, Verdict};
 use latido_protocol::{Class, CountLimit, Limit};
 
-use crate::checks::Excuse;
+use crate::checks::{Excuse, Seen};
 use crate::measure::Measure;
 
 /// By so much the agent may take a gap for listening time: the pass that was planned, and ordinary lateness.
@@ -177,15 +177,21 @@ impl Job {
         self.attempts.values().any(|truth| is_known(truth) && (truth.work_lives || truth.supervisor_lives))
     }
 
-    /// Nothing that the agent knows of may live where it launches another.
-    pub(crate) fn may_launch(&self) -> Claim {
+    /// Nothing that the agent knows of may live where it launches another, and by itself it launches what its policy resumes.
+    pub(crate) fn may_launch(&self, by_hand: bool, now: Duration) -> Claim {
         if self.told == Some(Want::Stop) {
             return Err("it is launched after a stop".to_owned());
         }
-        match self.attempts.iter().find(|(_, truth)| truth.told_at.is_some() && truth.work_lives) {
-            Some((epoch, _)) => Err(format!("it is launched while epoch {epoch} lives, which the agent knows of")),
-            None => Ok(()),
+        let ends = self.ends();
+        let is_spent = ends.len() as u64 >= u64::from(self.settings.resume.max_attempts);
+        if !by_hand && ends.last().is_some_and(|end| is_spent || !self.resumes(*end)) {
+            return Err(format!("it is launched, and its policy does not resume it after {} endings", ends.len()));
         }
+        // What it learned in this very pass it may have launched before; that launch is refused, for its lock is held.
+        if self.is_known_to_live(now) {
+            return Err("it is launched while an attempt lives that the agent knows of".to_owned());
+        }
+        Ok(())
     }
 
     /// Why it may stay over, given up or held without anybody doing anything.
@@ -199,7 +205,7 @@ impl Job {
         let excused = |excuses: &[Excuse]| excuses.iter().any(|excuse| self.excuses.contains(excuse));
         let is_explained = match phase {
             "ended" => self.told == Some(Want::Stop) || end.is_some_and(|end| !self.resumes(end)),
-            "stuck" => self.is_spent() || excused(&[Excuse::StrategyGaveUp]),
+            "stuck" => self.may_be_spent() || excused(&[Excuse::StrategyGaveUp]),
             _ => {
                 use Excuse as E;
                 self.refusals >= REFUSALS
@@ -220,9 +226,14 @@ impl Job {
         }
     }
 
-    fn is_spent(&self) -> bool {
-        let resume = &self.settings.resume;
-        let ends: Vec<End> = self.attempts.range(self.series_from..).filter_map(|(_, truth)| truth.end).collect();
+    /// The endings since a person asked for more.
+    fn ends(&self) -> Vec<End> {
+        self.attempts.range(self.series_from..).filter_map(|(_, truth)| truth.end).collect()
+    }
+
+    /// A limit is reached, or may be.
+    fn may_be_spent(&self) -> bool {
+        let (resume, ends) = (&self.settings.resume, self.ends());
         let count = ends.len() as u64;
         let lost = ends.iter().filter(|end| end.class == Class::Lost).count() as u64;
         let alike = |deaths: &[End]| deaths.iter().all(|end| end.how == deaths[0].how && end.is_quick);
@@ -347,33 +358,26 @@ impl Reference {
         if is_due { Ok(()) } else { Err(format!("it is ended because {reason:?}, and it is so: {truth:?}")) }
     }
 
-    /// Whoever has been silent or has stood still for too long is not called alive by an agent that hears, and that has
-    /// judged it without a pause since then.
-    pub(crate) fn must_be_seen(
-        &self,
-        job: usize,
-        epoch: u64,
-        verdict: Verdict,
-        since: Duration,
-        now: Duration,
-    ) -> Claim {
+    /// Whoever has been silent or has stood still for too long is not called alive by an agent that hears and has judged it
+    /// without a pause since then; and does not run on where its policy ends it.
+    pub(crate) fn must_be_seen(&self, job: usize, seen: &Seen, now: Duration) -> Claim {
+        let (Some(verdict), epoch, since) = (seen.verdict, seen.epoch, seen.phase_since) else { return Ok(()) };
         let of = &self.jobs[job];
         let Some(word) = of.word.filter(|word| word.epoch == epoch && word.sequence > 0) else { return Ok(()) };
         let is_calm = matches!(verdict, Verdict::Alive | Verdict::Late | Verdict::Waiting);
-        if !is_calm {
-            return Ok(());
-        }
+        let on = |what| verdict != Verdict::Unknown && of.settings.resume.on.contains(&what);
         // Where many fall silent together, the agent doubts itself first, and all have their time once more.
         let times = if self.jobs.len() >= MANY { 2 } else { 1 };
         let sure = now.saturating_sub(word.arrived_at.max(self.hears_since).max(since));
-        if sure > of.settings.ttl.0 * times + SLACK && of.settings.beats != Beats::Presence {
-            return Err(format!("it is called {verdict} after a silence of more than {sure:?}"));
+        let is_silent = sure > of.settings.ttl.0 * times + SLACK && of.settings.beats != Beats::Presence;
+        if is_silent && (is_calm || on(ResumeOn::Stale)) {
+            return Err(format!("it runs on and is called {verdict} after a silence of more than {sure:?}"));
         }
         let still_since = word.arrived_at.saturating_sub(word.measure.still);
         let still = now.saturating_sub(still_since.max(self.hears_since).max(since));
         match of.settings.hung_after.duration() {
-            Some(limit) if still > limit * times + SLACK => {
-                Err(format!("it is called {verdict}, and stands still for more than {still:?}"))
+            Some(limit) if still > limit * times + SLACK && (is_calm || on(ResumeOn::Hung)) => {
+                Err(format!("it runs on and is called {verdict}, and stands still for more than {still:?}"))
             }
             Some(_) | None => Ok(()),
         }
