@@ -6,7 +6,7 @@ use latido_driver::{AttemptName, Fact, Order};
 use latido_policy::LaunchFailure;
 use latido_process::identity::{self, Look};
 use latido_process::lock::Lock;
-use latido_protocol::attempt::{Answer, Request, StopReason};
+use latido_protocol::attempt::{Answer, Ground, Request, StopReason};
 use latido_protocol::{Span, SubjectName, disk, files};
 use tokio::sync::mpsc;
 
@@ -62,8 +62,8 @@ impl Actions {
             Order::AskStrategy { attempt, strategy, by_hand, because: _ } => {
                 Some(self.plugins.ask_strategy(&strategy, attempt, by_hand).await)
             }
-            Order::EndAttempt { attempt, grace, beats, reason, because } => {
-                self.end_attempt(attempt, grace, beats, reason, because).await;
+            Order::EndAttempt { attempt, grace, ground, reason, because } => {
+                self.end_attempt(attempt, grace, ground, reason, because).await;
                 None
             }
             Order::EndOrphan { attempt, grace, because: _ } => Some(self.end_orphan(attempt, grace).await),
@@ -133,7 +133,7 @@ impl Actions {
         &self,
         attempt: AttemptName,
         grace: Duration,
-        beats: u64,
+        ground: Option<Ground>,
         reason: StopReason,
         because: String,
     ) {
@@ -151,12 +151,12 @@ impl Actions {
                 let request = Request::Stop {
                     grace: Some(Span(grace)),
                     force: false,
-                    beats: Some(beats),
+                    ground,
                     because: reason,
                     by: format!("{BY}: {because}"),
                 };
                 match client::ask_attempt(&start.sockets.join("control"), &request, ATTEMPT_WITHIN) {
-                    // A refusal says that it has beaten since: its beat comes, and is judged.
+                    // A refusal says that there are beats or progress: word of them comes, and is judged.
                     Ok(Answer::Stopping | Answer::Error { .. }) => true,
                     Ok(_) | Err(client::AskError::Deadline { .. } | client::AskError::Closed { .. }) => false,
                     // Nobody can be asked. While the supervisor lives that may pass; its end is told by the watch on it.

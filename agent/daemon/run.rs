@@ -63,6 +63,12 @@ pub enum AgentError {
     /// The driver's thread panicked: a fault of latido.
     #[error("go on: the driver's thread has panicked")]
     Panicked,
+    /// Which jobs there are cannot be told, so that none of them can be watched; who is not found is not gone.
+    #[error("find the jobs: it could not {detail}")]
+    Unrecovered {
+        /// what was tried and why it failed
+        detail: String,
+    },
     /// Something without which the agent only looks alive has ended: a fault of latido.
     #[error("go on: what {part} has ended")]
     PartEnded {
@@ -158,16 +164,20 @@ async fn live(
     if let Some(detail) = remark {
         let _ended = driver.tell(Fact::Noted { what: "store-set-aside".to_owned(), detail }).await;
     }
-    recover(&settings, &jobs).await;
+    let recovered = recover(&settings, &jobs).await;
     let watching = watched::look(&settings, &driver).await;
     tracing::info!(version, "the agent watches");
 
-    let part_ended = if once {
-        acting_is_idle(&driver).await;
-        None
-    } else {
-        let kept = settings.agent.journal_entries_max;
-        until_ordered((&mut terminate, &mut interrupt), (&mut acting, &mut serving), &jobs, opened, kept).await
+    let result = match recovered {
+        Ok(()) if once => {
+            acting_is_idle(&driver).await;
+            Ok(())
+        }
+        Ok(()) => {
+            let kept = settings.agent.journal_entries_max;
+            until_ordered((&mut terminate, &mut interrupt), (&mut acting, &mut serving), &jobs, opened, kept).await
+        }
+        Err(error) => Err(error),
     };
     drop(watching);
     serving.abort();
@@ -180,7 +190,7 @@ async fn live(
     let ended = joined(thread, written).await;
     // The place is given up last.
     drop(place);
-    ended.and(part_ended.map_or(Ok(()), |part| Err(AgentError::PartEnded { part })))
+    ended.and(result)
 }
 
 /// Waits for the driver's thread, and then for the recording's, which the driver's last line went to.
@@ -200,7 +210,7 @@ async fn until_ordered(
     jobs: &Jobs,
     opened: database::Opened,
     entries_max: u64,
-) -> Option<&'static str> {
+) -> Result<(), AgentError> {
     let driver = jobs.driver();
     let mut chores = JoinSet::new();
     let mut chore = |part: &'static str, work: Pin<Box<dyn Future<Output = ()> + Send>>| {
@@ -229,7 +239,9 @@ async fn until_ordered(
         _ = serving => Some("answers its clients"),
         ended = chores.join_next() => Some(ended.and_then(Result::ok).unwrap_or("is done now and then")),
     };
-    ended.inspect(|part| tracing::error!("what {part} has ended: the agent ends, jobs run on"))
+    let Some(part) = ended else { return Ok(()) };
+    tracing::error!("what {part} has ended: the agent ends, jobs run on");
+    Err(AgentError::PartEnded { part })
 }
 
 /// What follows from what was found is carried out, as far as it needs no waiting: deaths recorded, orphans ended.
@@ -248,7 +260,7 @@ async fn acting_is_idle(driver: &DriverHandle) {
 
 /// Jobs of the config are made, then every folder is looked at: what ended, died or was orphaned while nobody watched
 /// is judged like everything else.
-async fn recover(settings: &Settings, jobs: &Jobs) {
+async fn recover(settings: &Settings, jobs: &Jobs) -> Result<(), AgentError> {
     watched::define(settings, jobs.driver()).await;
     kept_signals::take_in(jobs.state(), jobs.driver()).await;
     let state = jobs.state().clone();
@@ -259,14 +271,11 @@ async fn recover(settings: &Settings, jobs: &Jobs) {
             tracing::error!("{remark}");
         }
     }
-    match jobs.recover().await {
-        Ok(unread) => {
-            let _ended = jobs.driver().ask(move |driver| driver.forget_absent(&unread, clock::wall())).await;
-        }
-        // Who is not found is not gone.
-        Err(error) => tracing::error!(error = crate::actions::chain(&error), "cannot recover the jobs"),
-    }
+    let unread = jobs.recover().await;
+    let unread = unread.map_err(|error| AgentError::Unrecovered { detail: crate::actions::chain(&error) })?;
+    let _ended = jobs.driver().ask(move |driver| driver.forget_absent(&unread, clock::wall())).await;
     let _ended = jobs.look_again_at_all().await;
+    Ok(())
 }
 
 #[cfg(test)]

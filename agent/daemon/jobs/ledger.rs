@@ -135,6 +135,7 @@ mod tests {
             proof: "none".to_owned(),
             stopped_for: None,
             spent: Spent::default(),
+            ran_s: None,
         };
         assert_eq!(highest_epoch(&state, &"a".parse().unwrap()).unwrap(), 0);
         append(&state, &end("a", 1, 1), "first".to_owned()).unwrap();

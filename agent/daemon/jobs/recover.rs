@@ -240,6 +240,7 @@ fn record_end(
         proof,
         stopped_for: None,
         spent: records.status.as_ref().map(|status| status.spent).unwrap_or_default(),
+        ran_s: records.status.as_ref().map(|status| status.running_s),
     };
     write_end(job, records.folder.end().as_path(), records.end_is_damaged, &end)
 }

@@ -184,7 +184,7 @@ pub fn begin(state: &StateDir, job: &SubjectName, order: &StopOrder, at: WallTim
 
 fn request(order: &StopOrder) -> attempt::Request {
     attempt::Request::Stop {
-        beats: None,
+        ground: None,
         grace: order.grace.map(Span),
         force: order.force,
         because: StopReason::Commanded,

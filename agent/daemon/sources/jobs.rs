@@ -109,10 +109,7 @@ impl Jobs {
         let look = move || (Stamp::of(&state.job(&name)), found::look(&state, &name));
         let (stamp, found) = match tokio::task::spawn_blocking(look).await {
             Ok((stamp, Ok(found))) => (stamp, found),
-            Ok((_, Err(detail))) => {
-                self.inner.second_looks.doubts(&job);
-                return Err(LookError::Unreadable { job, detail });
-            }
+            Ok((_, Err(detail))) => return Err(LookError::Unreadable { job, detail }),
             Err(_) => return Err(LookError::Ending),
         };
         self.judge(job, stamp, found).await
@@ -162,9 +159,6 @@ impl Jobs {
         let state = self.inner.state.clone();
         let looked = tokio::task::spawn_blocking(move || look_at_all(&state)).await;
         let Looked { found, unread } = looked.map_err(|_| LookError::Ending)?.map_err(LookError::Unlisted)?;
-        for job in &unread {
-            self.inner.second_looks.doubts(job);
-        }
         let found = self.inner.driver.ask(move |driver| in_turn(found, |job| driver.line(job))).await?;
         for (stamp, found) in found {
             let job = found.job.name.clone();
@@ -208,10 +202,10 @@ impl Jobs {
         let jobs = self.clone();
         let due = tokio::task::spawn_blocking(move || jobs.due()).await.map_err(|_| Ended)?;
         let Some((listed, due)) = due else { return Ok(()) };
-        let known = self.inner.driver.ask(|driver| driver.names()).await?;
+        let (known, in_doubt) = self.inner.driver.ask(|driver| (driver.names(), driver.in_doubt())).await?;
         self.mark_presence();
         let gone = known.into_iter().filter(|job| !listed.contains(job));
-        for job in due.into_iter().chain(gone) {
+        for job in due.into_iter().chain(in_doubt).chain(gone).collect::<BTreeSet<_>>() {
             self.look_and_log(job).await;
         }
         Ok(())
@@ -254,7 +248,6 @@ impl Jobs {
             Watched::Ended => self.inner.second_looks.ended(LedgerKey::of(&start)),
             Watched::Gone => self.supervisor_gone(start).await,
             Watched::Unknown(detail) => {
-                self.inner.second_looks.doubts(&start.job);
                 let attempt = AttemptName::of(&start);
                 let _agent_ends = self.inner.driver.tell(Fact::LookFailed { attempt, detail }).await;
             }
@@ -265,9 +258,6 @@ impl Jobs {
         let attempt = AttemptName::of(&start);
         let state = self.inner.state.clone();
         let process = tokio::task::spawn_blocking(move || found::life(&state, &start)).await.unwrap_or(Life::Unknown);
-        if process == Life::Unknown {
-            self.inner.second_looks.doubts(&attempt.job);
-        }
         let _agent_ends = self.inner.driver.tell(Fact::SupervisorGone { attempt, process }).await;
     }
 

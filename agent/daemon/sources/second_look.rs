@@ -1,12 +1,11 @@
-//! What deserves a second look: folders that changed without a word, what could not be told, and endings whose recorder
-//! may have died before it entered them into the ledger.
+//! What deserves a second look: folders that changed without a word or could not be read, and endings whose recorder may
+//! have died before it entered them into the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use latido_driver::{FoundJob, FoundState};
-use latido_policy::Life;
 use latido_protocol::SubjectName;
 use latido_protocol::layout::{JobDir, StateDir};
 
@@ -34,7 +33,6 @@ pub(crate) struct SecondLooks {
 #[derive(Default)]
 struct Remembered {
     stamps: BTreeMap<SubjectName, Stamp>,
-    doubtful: BTreeSet<SubjectName>,
     ended: BTreeSet<LedgerKey>,
 }
 
@@ -48,21 +46,9 @@ impl SecondLooks {
         let mut remembered = self.remembered();
         let job = &found.job.name;
         remembered.stamps.insert(job.clone(), stamp);
-        remembered.doubtful.remove(job);
-        match found.attempt.as_ref().map(|attempt| (&attempt.state, &attempt.start)) {
-            Some((FoundState::Ended(_), start)) => drop(remembered.ended.insert(LedgerKey::of(start))),
-            Some((FoundState::Unattended(Life::Unknown), _)) => drop(remembered.doubtful.insert(job.clone())),
-            Some((
-                FoundState::Unattended(Life::Alive | Life::Gone) | FoundState::Launching | FoundState::Running,
-                _,
-            ))
-            | None => {}
+        if let Some(attempt) = found.attempt.as_ref().filter(|attempt| matches!(attempt.state, FoundState::Ended(_))) {
+            remembered.ended.insert(LedgerKey::of(&attempt.start));
         }
-    }
-
-    /// A look could not tell what is the case.
-    pub(crate) fn doubts(&self, job: &SubjectName) {
-        self.remembered().doubtful.insert(job.clone());
     }
 
     /// An attempt has its ending.
@@ -72,18 +58,14 @@ impl SecondLooks {
 
     /// The job's folder is gone.
     pub(crate) fn removed(&self, job: &SubjectName) {
-        let mut remembered = self.remembered();
-        remembered.stamps.remove(job);
-        remembered.doubtful.remove(job);
+        self.remembered().stamps.remove(job);
     }
 
     /// Those among the folders that are to be looked at again. It reads two entries of the disk for each.
     pub(crate) fn due(&self, state: &StateDir, listed: &BTreeSet<SubjectName>) -> Vec<SubjectName> {
         let remembered = self.remembered();
-        let is_due = |job: &&SubjectName| {
-            remembered.doubtful.contains(*job)
-                || remembered.stamps.get(*job).is_none_or(|stamp| *stamp != Stamp::of(&state.job(job)))
-        };
+        let is_due =
+            |job: &&SubjectName| remembered.stamps.get(*job).is_none_or(|stamp| *stamp != Stamp::of(&state.job(job)));
         listed.iter().filter(is_due).cloned().collect()
     }
 
@@ -116,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_due_after_a_change_of_its_wish_or_its_attempts_and_while_it_is_doubted() {
+    fn a_folder_is_due_until_it_was_looked_at_and_after_a_change_of_its_wish_or_its_attempts() {
         let root = tempfile::tempdir().unwrap();
         let state = StateDir::new(root.path());
         let job: SubjectName = "a".parse().unwrap();
@@ -136,9 +118,7 @@ mod tests {
             assert_eq!(looks.due(&state, &listed), all);
         }
         see();
-        looks.doubts(&job);
-        assert_eq!(looks.due(&state, &listed), all, "until a look can tell");
         looks.removed(&job);
-        assert_eq!(looks.due(&state, &BTreeSet::new()), []);
+        assert_eq!(looks.due(&state, &listed), all, "made anew it was never looked at");
     }
 }

@@ -217,7 +217,7 @@ impl<S: Store> Driver<S> {
         match attempt.state {
             FoundState::Launching => {}
             FoundState::Running => {
-                self.attempt_started(attempt.start, now, wall);
+                self.attempt_seen(attempt.start, now, wall);
                 if let Some(status) = attempt.status {
                     self.heard(status, now, wall);
                 }
@@ -257,17 +257,38 @@ impl<S: Store> Driver<S> {
     }
 
     fn attempt_started(&mut self, start: Start, now: Moment, wall: WallTime) {
+        let process = start.process.as_ref().map(translate::process);
+        self.attempt_runs(start, now, wall, |subject, attempt, supervisor| Event::AttemptStarted {
+            subject,
+            attempt,
+            supervisor,
+            process,
+        });
+    }
+
+    /// A look is proof that it lives; word of a start may come late.
+    fn attempt_seen(&mut self, start: Start, now: Moment, wall: WallTime) {
+        self.attempt_runs(start, now, wall, |subject, attempt, supervisor| Event::AttemptSeen {
+            subject,
+            attempt,
+            supervisor,
+        });
+    }
+
+    fn attempt_runs(
+        &mut self,
+        start: Start,
+        now: Moment,
+        wall: WallTime,
+        event: impl Fn(SubjectId, policy::Attempt, policy::ProcessId) -> Event,
+    ) {
         let Some(id) = self.book.id(&start.job) else { return };
         let known = self.book.latest(id).and_then(|latest| latest.start.as_ref());
         if known.is_some_and(|known| known.epoch > start.epoch) {
             return;
         }
-        let event = Event::AttemptStarted {
-            subject: id,
-            attempt: translate::attempt(start.attempt, start.epoch),
-            supervisor: start.supervisor.as_ref().map_or(NOBODY, translate::process),
-            process: start.process.as_ref().map(translate::process),
-        };
+        let supervisor = start.supervisor.as_ref().map_or(NOBODY, translate::process);
+        let event = event(id, translate::attempt(start.attempt, start.epoch), supervisor);
         self.keep_start(id, start, wall);
         // What the strategy proposed was for this attempt.
         if let Some(latest) = self.book.latest_mut(id) {

@@ -51,14 +51,14 @@ impl<S: Store> Driver<S> {
                     because: because.to_string(),
                 });
             }
-            Action::EndAttempt { subject, attempt, supervisor: _, grace, beats, because } => {
+            Action::EndAttempt { subject, attempt, supervisor: _, grace, ground, because } => {
                 if let Some((attempt, holder)) = self.holder(subject, attempt) {
                     self.sweep.note_ended(attempt, holder, &because);
                 }
                 self.order(subject, attempt, |attempt| Order::EndAttempt {
                     attempt,
                     grace,
-                    beats,
+                    ground: ground.map(translate::ground),
                     reason: translate::stop_reason(&because),
                     because: because.to_string(),
                 });

@@ -237,8 +237,8 @@ pub enum Order {
         /// between SIGTERM and SIGKILL
         #[serde(rename = "grace_s", with = "seconds")]
         grace: Duration,
-        /// own beats that had been heard: for want of beats it is ended only if none came since
-        beats: u64,
+        /// what it rests on, for want of beats or progress: its supervisor looks whether it is so
+        ground: Option<latido_protocol::attempt::Ground>,
         /// decides the class of the ending
         reason: latido_protocol::attempt::StopReason,
         /// why, in words

@@ -145,6 +145,7 @@ impl<S: Store> Driver<S> {
             .collect();
         let listening = Listening::default();
         let (mut policy, mut registrar) = (Policy::default(), Registrar::new(listening.now()));
+        policy.handle_event(Event::RecoveryBegan, listening.now());
         let rows = store.registry()?;
         let beats_lost = rows.beats_lost.clone();
         for event in registrar.restore(rows, listening.now()) {
@@ -280,7 +281,8 @@ impl<S: Store> Driver<S> {
     }
 
     /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery, with the names
-    /// whose folders could not be read: they are there, and are found when they can be.
+    /// whose folders could not be read: they are there, and are found when they can be. What needs a slot is launched from
+    /// then on.
     pub fn forget_absent(&mut self, unread: &BTreeSet<SubjectName>, wall: latido_protocol::WallTime) {
         self.record_forgetting(unread, wall);
         let (kept, gone) = std::mem::take(&mut self.stored).into_iter().partition(|(name, _)| unread.contains(name));
@@ -295,6 +297,7 @@ impl<S: Store> Driver<S> {
         for id in self.book.take_reserved(unread) {
             self.forget_alerts(latido_policy::About::Subject(id));
         }
+        self.policy.handle_event(Event::RecoveryEnded, self.listening.now());
     }
 
     /// The latest whole records of a job.
@@ -305,6 +308,16 @@ impl<S: Store> Driver<S> {
     /// All jobs' names.
     pub fn names(&self) -> Vec<SubjectName> {
         self.book.iter().map(|(name, _, _)| name.clone()).collect()
+    }
+
+    /// Jobs of whose latest attempt it cannot be told that it is over, or of which an orphan is left: nobody watches these,
+    /// so they have to be looked at now and then.
+    pub fn in_doubt(&self) -> Vec<SubjectName> {
+        let is_in_doubt = |id| {
+            let verdict = self.policy.subject(id).map(|view| view.verdict);
+            matches!(verdict, Some(latido_policy::Verdict::Unknown | latido_policy::Verdict::Orphaned))
+        };
+        self.book.iter().filter(|(_, id, _)| is_in_doubt(*id)).map(|(name, _, _)| name.clone()).collect()
     }
 
     /// Events that met a state in which they cannot happen, since the start. Not zero is a fault of latido.

@@ -5,12 +5,12 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use latido_policy as policy;
-use latido_protocol::attempt::StopReason;
+use latido_protocol::attempt::{Ground, StopReason};
 use latido_protocol::files::{
     Beats, Budget, End, Identity, JobSettings, Orphans, ResumeOn, Spent, Start, Status, Want, Wanted,
 };
 use latido_protocol::status::{Phase, SubjectKind, Verdict};
-use latido_protocol::{Class, CountLimit, Limit, Progress, WallTime};
+use latido_protocol::{Class, CountLimit, Limit, Progress, Span, WallTime};
 
 use crate::fact::AttemptName;
 
@@ -214,15 +214,14 @@ pub(crate) fn begin(history: &mut policy::History, start: &Start) {
 
 /// How an attempt ended.
 pub(crate) fn ending(end: &End) -> policy::Ending {
-    let ran_for = end.started_at.map_or(Duration::ZERO, |start| {
-        Duration::from_millis(end.ended_at.as_millis().saturating_sub(start.as_millis()))
-    });
     policy::Ending {
         class: class(end.outcome.class),
         outcome: fingerprint((end.outcome.kind, end.outcome.code, end.outcome.signal)),
         checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.as_ref()).map(fingerprint),
         launch_failed: end.outcome.kind == latido_protocol::OutcomeKind::LaunchFailed,
-        ran_for,
+        // Never by the calendar, which may have moved meanwhile.
+        ran_for: end.ran_s.map_or(Duration::ZERO, |ran| ran.0),
+        is_seen: end.outcome.kind != latido_protocol::OutcomeKind::Lost,
         order: end.stopped_for.map(|reason| match reason {
             StopReason::Commanded => policy::StopReason::Commanded,
             StopReason::Stale => policy::StopReason::Stale,
@@ -295,6 +294,16 @@ pub(crate) fn stop_reason(because: &policy::Reason) -> StopReason {
         Some(policy::StopReason::Hung) => StopReason::Hung,
         Some(policy::StopReason::Limit) => StopReason::Limit,
         Some(policy::StopReason::Superseded) => StopReason::Superseded,
+    }
+}
+
+/// What an order rests on, as its supervisor is told.
+pub(crate) fn ground(ground: policy::Ground) -> Ground {
+    match ground {
+        policy::Ground::Silent(length) => Ground::Silent { for_s: Span(length) },
+        policy::Ground::Still(length) => Ground::Still { for_s: Span(length) },
+        policy::Ground::Repeating { beats } => Ground::Repeating { beats },
+        policy::Ground::Broken => Ground::Broken,
     }
 }
 

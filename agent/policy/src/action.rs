@@ -7,6 +7,22 @@ use crate::{
     SubjectId, Verdict,
 };
 
+/// What an order to end an attempt for want of beats or progress rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// no own beat for this long
+    Silent(Duration),
+    /// no new progress for this long
+    Still(Duration),
+    /// these own beats, of which the last said nothing new, and none since
+    Repeating {
+        /// own beats until then
+        beats: u64,
+    },
+    /// it says itself that it is broken
+    Broken,
+}
+
 /// Something to do, so exact that no choice is left. Each may be carried out twice: it carries the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -67,8 +83,8 @@ pub enum Action {
         supervisor: ProcessId,
         /// between SIGTERM and SIGKILL
         grace: Duration,
-        /// own beats that had been heard when this was decided: for want of beats it is ended only if none came since
-        beats: u64,
+        /// what it rests on, for want of beats or progress: it is ended only where its supervisor still finds it so
+        ground: Option<Ground>,
         /// why; decides the class of the ending
         because: Reason,
     },

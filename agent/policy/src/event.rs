@@ -55,6 +55,15 @@ pub enum Event {
         /// the job's first process
         process: Option<ProcessId>,
     },
+    /// A look found an attempt under its live supervisor, whatever was believed of it.
+    AttemptSeen {
+        /// which
+        subject: SubjectId,
+        /// its attempt
+        attempt: Attempt,
+        /// its supervisor
+        supervisor: ProcessId,
+    },
     /// A launch that was ordered did not take place; nothing runs because of it.
     LaunchRefused {
         /// which
@@ -145,6 +154,10 @@ pub enum Event {
         /// so many run at once
         running_max: Limit<u32>,
     },
+    /// The agent has started, and has not looked at every job: who holds which slot is not known.
+    RecoveryBegan,
+    /// Every job there is was told of.
+    RecoveryEnded,
     /// Something happened to alerts.
     Alert(AlertEvent),
 }
@@ -264,8 +277,10 @@ pub struct Ending {
     pub checkpoint: Option<Fingerprint>,
     /// it never ran
     pub launch_failed: bool,
-    /// how long it ran
+    /// how long it ran, in listening time of its supervisor; where that did not see it end, until its last word
     pub ran_for: Duration,
+    /// its supervisor saw it end: how it died is known, and how long it ran is exact
+    pub is_seen: bool,
     /// why latido ended it, where it did: what was decided outlives the agent that decided it
     pub order: Option<StopReason>,
     /// what it used up

@@ -99,7 +99,7 @@ impl Job {
         if let Some(FoundAttempt { attempt, state }) = found.attempt {
             match state {
                 FoundState::Running { supervisor, process: _, heard } => {
-                    self.handle(Input::Started { attempt, supervisor }, now, out);
+                    self.handle(Input::Seen { attempt, supervisor }, now, out);
                     self.handle(Input::Heard { attempt, heard }, now, out);
                 }
                 FoundState::Unattended { process } => self.handle(Input::SupervisorGone { attempt, process }, now, out),

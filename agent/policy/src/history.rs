@@ -63,7 +63,8 @@ impl History {
             Class::Failed | Class::Lost | Class::Limit => true,
             Class::Completed | Class::Stopped => false,
         };
-        let quick = ending.launch_failed || ending.ran_for < QUICK_DEATH;
+        // What nobody saw is like no other death, however short its last word says that it ran.
+        let quick = ending.launch_failed || ending.is_seen && ending.ran_for < QUICK_DEATH;
         self.deaths = match (died && quick && !progressed, self.last_death == Some(ending.outcome)) {
             (false, _) => 0,
             (true, true) => self.deaths.saturating_add(1),
@@ -180,6 +181,7 @@ mod tests {
             checkpoint: checkpoint.map(Fingerprint),
             launch_failed: false,
             ran_for,
+            is_seen: true,
             order: None,
             spent: Spent::default(),
         }
@@ -277,6 +279,15 @@ mod tests {
                 assert_eq!(history.identical_deaths(), None, "after {other:?}");
             }
         }
+    }
+
+    #[test]
+    fn deaths_that_nobody_saw_are_not_identical() {
+        let mut history = History::default();
+        for _ in 0..5 {
+            history.attempt_ended(&Ending { is_seen: false, ..death(1, None, Duration::ZERO) });
+        }
+        assert_eq!(history.identical_deaths(), None);
     }
 
     #[test]

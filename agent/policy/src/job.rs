@@ -17,14 +17,42 @@ pub(crate) enum Input {
     RunWanted,
     StopWanted,
     ResumeWanted,
-    Started { attempt: Attempt, supervisor: ProcessId },
-    Refused { attempt: Attempt, failure: LaunchFailure },
-    Heard { attempt: Attempt, heard: Heard },
-    SupervisorGone { attempt: Attempt, process: Life },
-    Ended { attempt: Attempt, ending: Ending },
-    OrphanEnded { attempt: Attempt, survivors: u32 },
-    Answered { attempt: Attempt, proposal: Proposal },
-    LookFailed { attempt: Attempt },
+    Started {
+        attempt: Attempt,
+        supervisor: ProcessId,
+    },
+    /// A look found it under its live supervisor.
+    Seen {
+        attempt: Attempt,
+        supervisor: ProcessId,
+    },
+    Refused {
+        attempt: Attempt,
+        failure: LaunchFailure,
+    },
+    Heard {
+        attempt: Attempt,
+        heard: Heard,
+    },
+    SupervisorGone {
+        attempt: Attempt,
+        process: Life,
+    },
+    Ended {
+        attempt: Attempt,
+        ending: Ending,
+    },
+    OrphanEnded {
+        attempt: Attempt,
+        survivors: u32,
+    },
+    Answered {
+        attempt: Attempt,
+        proposal: Proposal,
+    },
+    LookFailed {
+        attempt: Attempt,
+    },
     TimedOut,
 }
 
@@ -300,6 +328,7 @@ impl Job {
         let aim = match input {
             I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut => Aim::Current,
             I::Started { attempt, .. }
+            | I::Seen { attempt, .. }
             | I::Refused { attempt, .. }
             | I::Heard { attempt, .. }
             | I::SupervisorGone { attempt, .. }
@@ -310,7 +339,7 @@ impl Job {
         };
         match (aim, input) {
             (Aim::Current, input) => self.step(input, now, commands, out),
-            (Aim::Refused | Aim::Newer, I::Started { attempt, supervisor }) => {
+            (Aim::Refused | Aim::Newer, I::Started { attempt, supervisor } | I::Seen { attempt, supervisor }) => {
                 self.adopt(attempt, supervisor, now, commands);
             }
             (Aim::Refused | Aim::Newer, I::Ended { attempt, ending }) => {
@@ -357,8 +386,13 @@ impl Job {
             | (S::Ended(_), I::RunWanted | I::StopWanted | I::TimedOut)
             | (S::Pending | S::Unproven(..), I::TimedOut) => {}
             // How a launch went.
-            (S::Launching { .. }, I::Started { attempt, supervisor }) => self.run(attempt, supervisor, now),
-            (S::Running(_) | S::Draining { .. }, I::Started { supervisor, .. }) => self.see_again(supervisor),
+            (S::Launching { .. }, I::Started { attempt, supervisor })
+            | (S::Launching { .. } | S::Unproven(_, Doubt::Unknown), I::Seen { attempt, supervisor }) => {
+                self.run(attempt, supervisor, now);
+            }
+            (S::Running(_) | S::Draining { .. }, I::Started { supervisor, .. } | I::Seen { supervisor, .. }) => {
+                self.see_again(supervisor);
+            }
             (S::Launching { starter, .. }, I::Refused { failure, .. }) => self.refuse_launch(starter, failure, now),
             // What is heard and seen of it.
             (S::Running(_) | S::Draining { .. }, I::Heard { heard, .. }) => self.hear(heard, now, out),
@@ -398,11 +432,13 @@ impl Job {
             | (S::Unproven(..), I::LookFailed { .. }) => {}
             // What comes too late: the attempt has gone on without it. What has ended never changes.
             (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Started { .. } | I::Heard { .. })
+            | (S::EndingOrphan(_) | S::RecordingLost(_), I::Seen { .. })
+            | (S::Unproven(_, Doubt::Orphan | Doubt::Survivors), I::Seen { .. })
             | (S::RecordingLost(_) | S::Unproven(..), I::OrphanEnded { .. })
             | (S::Queued { .. } | S::BackingOff { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_), I::Answered { .. })
             | (
                 S::Queued { .. } | S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
-                I::Started { .. } | I::Heard { .. } | I::SupervisorGone { .. } | I::LookFailed { .. },
+                I::Started { .. } | I::Seen { .. } | I::Heard { .. } | I::SupervisorGone { .. } | I::LookFailed { .. },
             )
             | (
                 S::Queued { .. } | S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
@@ -416,7 +452,8 @@ impl Job {
             )
             | (S::Stuck(_) | S::Ended(_), I::Refused { .. }) => out.refuse(),
             // What cannot be: nothing of it was ordered, or it contradicts what was told.
-            (S::Pending, I::Started { .. } | I::Refused { .. } | I::Heard { .. } | I::SupervisorGone { .. })
+            (S::Pending, I::Started { .. } | I::Seen { .. } | I::Refused { .. } | I::Heard { .. })
+            | (S::Pending, I::SupervisorGone { .. })
             | (S::Pending, I::Ended { .. } | I::OrphanEnded { .. } | I::Answered { .. } | I::LookFailed { .. })
             | (S::Launching { .. } | S::Running(_) | S::Draining { .. }, I::OrphanEnded { .. } | I::Answered { .. })
             | (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Answered { .. }) => out.unexpected(),

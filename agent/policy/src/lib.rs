@@ -52,7 +52,7 @@ mod wheel;
 mod words;
 mod worker;
 
-pub use action::Action;
+pub use action::{Action, Ground};
 pub use alert_event::{AlertAction, AlertEvent, Resolution, SilenceEnd, Telling};
 pub use alert_model::{
     About, AlertKey, AlertRecord, AlertSettings, AlertView, Condition, Confirm, Mute, RuleName, Severity, Silence,

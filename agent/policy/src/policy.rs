@@ -89,6 +89,9 @@ impl Policy {
             Event::AttemptStarted { subject, attempt, supervisor, process: _ } => {
                 self.tell(subject, Input::Started { attempt, supervisor }, now);
             }
+            Event::AttemptSeen { subject, attempt, supervisor } => {
+                self.tell(subject, Input::Seen { attempt, supervisor }, now);
+            }
             Event::LaunchRefused { subject, attempt, failure } => {
                 self.tell(subject, Input::Refused { attempt, failure }, now);
             }
@@ -120,6 +123,8 @@ impl Policy {
                 self.outbox.queue.pace.set(pacing);
                 self.blackout.set(blackout);
             }
+            Event::RecoveryBegan => self.outbox.queue.slots.are_known = false,
+            Event::RecoveryEnded => self.outbox.queue.slots.are_known = true,
             Event::SlotConfigured { slot, running_max } => self.outbox.queue.slots.set(slot, running_max),
         }
         if is_apart {

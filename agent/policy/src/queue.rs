@@ -88,7 +88,12 @@ impl Queue {
     /// What it waits for at this place in line: nobody passes another one that waits for the same slot.
     fn awaits(&self, request: &Request, place: u64) -> Reason {
         let slot_is_awaited = self.waiting.range(..place).any(|(_, ahead)| ahead.slots.shares(&request.slots));
-        if slot_is_awaited || !self.slots.have_room(&request.slots) { Reason::SlotAwaited } else { Reason::PaceAwaited }
+        let has_room = self.slots.have_room(&request.slots);
+        match (slot_is_awaited || !has_room, self.slots.are_known) {
+            (true, true) => Reason::SlotAwaited,
+            (true, false) => Reason::RecoveryAwaited,
+            (false, true | false) => Reason::PaceAwaited,
+        }
     }
 
     fn start(&mut self, request: Request, now: Moment) {

@@ -229,6 +229,8 @@ pub enum Reason {
     },
     /// as many run already as a slot of it allows
     SlotAwaited,
+    /// the agent has not looked at every job since it started, and one of them may hold its slot
+    RecoveryAwaited,
     /// many are resumed, and they are started one after another
     PaceAwaited,
     /// somebody else holds its lock
@@ -325,6 +327,7 @@ impl Reason {
             | Self::OrphanWhilePaused
             | Self::Survivors { .. }
             | Self::SlotAwaited
+            | Self::RecoveryAwaited
             | Self::PaceAwaited
             | Self::LaunchLocked { .. }
             | Self::LaunchSuperseded

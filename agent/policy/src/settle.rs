@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::job::{Goal, Job, Outbox};
 use crate::state::{Running, State};
 use crate::verdict::end_because;
-use crate::{Action, Class, Ending, Moment, Reason, Spent, StopReason};
+use crate::{Action, Class, Ending, Ground, Heard, Lease, Moment, Reason, Spent, StopReason};
 
 impl Job {
     /// Starts what waits if it is its turn, and ends what runs if that is wanted or its own policy says so.
@@ -56,10 +56,27 @@ impl Job {
         }
     }
 
-    /// Answers whether it would be ended for silence. What else speaks against it is another order.
-    pub(crate) fn is_stale(&self, running: &Running, now: Moment) -> bool {
-        let because = self.end_because(running, now);
-        because.is_some_and(|because| because.stop_reason() == Some(StopReason::Stale))
+    /// Answers whether an order that was given for want of beats or progress would be given again as it is. What else
+    /// speaks against it is another order; and one that rests on the last beat is void with the next.
+    pub(crate) fn stands(&self, running: &Running, order: StopReason, has_beaten: bool, now: Moment) -> bool {
+        match self.end_because(running, now) {
+            Some(Reason::Looping { .. }) if has_beaten => false,
+            because => because.and_then(Reason::stop_reason) == Some(order),
+        }
+    }
+
+    /// An order to end what runs, with what it rests on.
+    pub(crate) fn end_attempt(&self, running: &Running, because: Reason) -> Action {
+        let Running { attempt, supervisor, heard, .. } = *running;
+        let (subject, grace) = (self.subject, self.settings.grace);
+        let Lease { ttl, start_within, .. } = self.settings.lease;
+        let ground = match because.stop_reason() {
+            Some(StopReason::Stale) if heard.sequence == 0 => Some(Ground::Silent(ttl.max(start_within))),
+            Some(StopReason::Stale) => Some(Ground::Silent(ttl)),
+            Some(StopReason::Hung) => Some(hung_ground(because, &heard)),
+            Some(StopReason::Commanded | StopReason::Limit | StopReason::Superseded) | None => None,
+        };
+        Action::EndAttempt { subject, attempt, supervisor, grace, ground, because }
     }
 
     /// Answers whether an ending of this class is resumed. What the policy itself ended for want of beats or progress
@@ -99,5 +116,16 @@ impl Job {
     /// Answers which counter is used up by all attempts that ended and one that spent this.
     pub(crate) fn budget_used_up(&self, spent: Spent) -> Option<Reason> {
         self.settings.resume.budget.used_up(self.history.spent().plus(spent))
+    }
+}
+
+/// What an order for want of progress rests on.
+fn hung_ground(because: Reason, heard: &Heard) -> Ground {
+    if let Reason::ProgressStill { hung_after, .. } = because {
+        Ground::Still(hung_after)
+    } else if heard.broken {
+        Ground::Broken
+    } else {
+        Ground::Repeating { beats: heard.sequence }
     }
 }

@@ -46,11 +46,19 @@ impl SlotSet {
 
 /// Who holds which slot, and how many each has. A slot is held from the order to launch until nothing of the attempt
 /// can live any more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Slots {
+    /// everybody who may hold one has been told of; until then no limited one has room
+    pub(crate) are_known: bool,
     limits: BTreeMap<SlotId, u32>,
     held: BTreeMap<SlotId, u32>,
     holders: BTreeMap<SubjectId, SlotSet>,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self { are_known: true, limits: BTreeMap::new(), held: BTreeMap::new(), holders: BTreeMap::new() }
+    }
 }
 
 impl Slots {
@@ -65,7 +73,7 @@ impl Slots {
     /// Whether every slot of the set has room.
     pub(crate) fn have_room(&self, slots: &SlotSet) -> bool {
         let held = |slot| self.held.get(&slot).copied().unwrap_or(0);
-        slots.iter().all(|slot| self.limits.get(&slot).is_none_or(|max| held(slot) < *max))
+        slots.iter().all(|slot| self.limits.get(&slot).is_none_or(|max| self.are_known && held(slot) < *max))
     }
 
     /// Gives a subject its slots, whether there is room or not: what runs holds them.

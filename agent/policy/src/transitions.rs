@@ -124,6 +124,7 @@ impl Job {
     /// Takes in what the supervisor told.
     pub(crate) fn hear(&mut self, heard: Heard, now: Moment, out: &mut Outbox) {
         let (State::Running(running) | State::Draining { running, .. }) = &mut self.state else { return };
+        let has_beaten = heard.sequence > running.heard.sequence;
         if !running.hear(heard, now) {
             return out.refuse();
         }
@@ -132,9 +133,9 @@ impl Job {
             State::Running(running) if heard.stopping => {
                 self.turn(State::Draining { running, order: None }, Reason::StopSeen);
             }
-            // It beat before the order reached its supervisor, which then does not carry it out.
-            State::Draining { running, order: Some(StopReason::Stale) }
-                if !heard.stopping && self.goal != Goal::Stop && !self.is_stale(&running, now) =>
+            // Its supervisor has not been reached, or does not find what the order rests on: it is judged anew.
+            State::Draining { running, order: Some(order @ (StopReason::Stale | StopReason::Hung)) }
+                if !heard.stopping && self.goal != Goal::Stop && !self.stands(&running, order, has_beaten, now) =>
             {
                 self.turn(State::Running(running), Reason::AttemptRuns { number: running.attempt.number });
             }
@@ -236,6 +237,8 @@ impl Job {
         if ending.class == Class::Lost {
             self.pickups = self.pickups.saturating_add(1);
         }
+        // What failed or completed did so by itself, though its end was ordered: whoever carries an order out says so.
+        let order = order.filter(|_| ending.class == Class::Lost);
         let ending = Ending { order: ending.order.or(order), ..ending };
         self.settle_ending(attempt, ending, Duration::ZERO, now, commands);
     }
@@ -394,11 +397,5 @@ impl Job {
             LaunchFailure::NotWanted => self.turn(again, Reason::LaunchNotWanted),
             LaunchFailure::Unreadable => self.turn(State::Held(past), Reason::LaunchUnreadable),
         }
-    }
-
-    pub(crate) fn end_attempt(&self, running: &Running, because: Reason) -> Action {
-        let Running { attempt, supervisor, heard, .. } = *running;
-        let (subject, grace, beats) = (self.subject, self.settings.grace, heard.sequence);
-        Action::EndAttempt { subject, attempt, supervisor, grace, beats, because }
     }
 }

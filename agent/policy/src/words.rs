@@ -90,6 +90,7 @@ impl fmt::Display for Reason {
             }
             Self::Survivors { count: 1 } => f.write_str("1 process of it could not be ended"),
             Self::Survivors { count } => write!(f, "{count} processes of it could not be ended"),
+            Self::RecoveryAwaited => f.write_str("not every job was looked at yet, and one may hold its slot"),
             Self::SlotAwaited => f.write_str("as many run already as its slots allow"),
             Self::PaceAwaited => f.write_str("many are resumed, and they are started one after another"),
             Self::LaunchLocked { refusals } => {

@@ -33,9 +33,9 @@ pub enum Request {
         /// SIGKILL at once
         #[serde(default)]
         force: bool,
-        /// for `stale`: not if more own beats than these have come; it is answered with [`Answer::Error`]
+        /// what it rests on: where that is not so, nothing is done, and it is answered with [`Answer::Error`]
         #[serde(default)]
-        beats: Option<u64>,
+        ground: Option<Ground>,
         /// how the ending is recorded
         because: StopReason,
         /// who asks, in words
@@ -45,6 +45,30 @@ pub enum Request {
     Status,
     /// Asks for [`Answer::Status`] now and whenever something is new, until the connection closes.
     Watch,
+}
+
+/// What an order for want of beats or progress rests on. The supervisor hears its job before anybody else does, and time in
+/// which it was stopped itself counts for it alone: so it looks once more before it ends anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Ground {
+    /// No own beat for this long.
+    Silent {
+        /// in seconds
+        for_s: Span,
+    },
+    /// No new progress for this long.
+    Still {
+        /// in seconds
+        for_s: Span,
+    },
+    /// Its last own beats said nothing new, and no other has come since.
+    Repeating {
+        /// own beats until then
+        beats: u64,
+    },
+    /// It says itself that it is broken.
+    Broken,
 }
 
 /// Why a supervisor is told to end its job; it decides the class of the ending.

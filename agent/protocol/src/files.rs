@@ -349,6 +349,10 @@ pub struct End {
     /// what it used up
     #[serde(default)]
     pub spent: Spent,
+    /// how long it ran, as its supervisor measured it: no time in which the machine slept, whatever the calendar did; where
+    /// it recorded no ending, until its last word. `null` where nobody measured it
+    #[serde(default)]
+    pub ran_s: Option<Span>,
 }
 
 /// One line of `ledger.jsonl`, once for each (job, attempt, epoch).

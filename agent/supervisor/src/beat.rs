@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latido_protocol::attempt::Beat;
+use latido_protocol::attempt::{Beat, Ground};
 use latido_protocol::disk::{self, WriteError};
 use latido_protocol::files::{Beats, Excuse, Heartbeat, JobSettings, Spent, Start, Status};
 use latido_protocol::layout::AttemptDir;
@@ -216,9 +216,19 @@ impl Book {
         }
     }
 
-    /// Own beats so far.
-    pub(crate) fn beats(&self) -> u64 {
-        self.status.sequence
+    /// Whether what an order rests on is so.
+    pub(crate) fn holds(&self, ground: Ground, now: Now) -> bool {
+        match ground {
+            Ground::Silent { for_s } => now.listening.saturating_sub(self.last_beat_at) >= for_s.0,
+            Ground::Still { for_s } => now.listening.saturating_sub(self.changed_at) >= for_s.0,
+            Ground::Repeating { beats } => self.status.sequence <= beats,
+            Ground::Broken => self.status.broken,
+        }
+    }
+
+    /// How long it has run, without the time in which its supervisor was stopped.
+    pub(crate) fn ran(&self, now: Now) -> Duration {
+        now.listening.saturating_sub(self.started_at)
     }
 
     /// What it used up.

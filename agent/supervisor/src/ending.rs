@@ -63,8 +63,8 @@ pub(crate) struct Facts {
     pub(crate) survivors: Vec<Identity>,
     /// bytes of output that the log could not take
     pub(crate) lost: u64,
-    /// true when the process ran and was collected
-    pub(crate) ran: bool,
+    /// how long the process ran, where it did and was collected
+    pub(crate) ran_for: Option<Duration>,
 }
 
 /// Makes the record. Everything of the attempt has to be collected before.
@@ -79,7 +79,7 @@ pub(crate) fn compose(attempt: &AttemptDir, start: &Start, facts: Facts) -> End 
         started_at: start.started_at,
         ended_at: clock::wall(),
         outcome: facts.outcome,
-        rusage: facts.ran.then(|| Rusage {
+        rusage: facts.ran_for.map(|_| Rusage {
             user_s: whole_micros(usage.user),
             system_s: whole_micros(usage.system),
             max_rss_kib: usage.max_rss_kib,
@@ -89,6 +89,7 @@ pub(crate) fn compose(attempt: &AttemptDir, start: &Start, facts: Facts) -> End 
         proof,
         stopped_for: facts.stopped_for,
         spent: facts.spent,
+        ran_s: facts.ran_for.map(Span),
     }
 }
 
@@ -142,15 +143,15 @@ fn append(ledger: &Path, start: &Start, end: &End) -> Result<(), RecordError> {
 }
 
 fn prove(attempt: &AttemptDir, start: &Start, facts: &Facts) -> String {
-    let mut proof = match (&start.process, facts.ran) {
-        (Some(process), true) => {
+    let mut proof = match (&start.process, facts.ran_for) {
+        (Some(process), Some(_)) => {
             format!("process {} (start time {}) collected by its supervisor", process.pid, process.start_time)
         }
-        (Some(_), false) | (None, _) => "nothing was started".to_owned(),
+        (Some(_), None) | (None, _) => "nothing was started".to_owned(),
     };
     if !facts.survivors.is_empty() {
         proof.push_str(&format!("; still there after SIGKILL: {}", stop::list(&facts.survivors)));
-    } else if facts.ran {
+    } else if facts.ran_for.is_some() {
         proof.push_str("; no process of the attempt is left in its group, session, descent or mark");
     }
     let own = std::process::id();

@@ -217,12 +217,10 @@ impl Supervisor {
             Said::Rubbish(message) => Answer::Error { message },
             Said::Request(Request::Beat(beat)) => self.handle_beat(beat, now),
             Said::Request(Request::Fence { token, epoch }) => self.handle_fence(token.as_deref(), epoch),
-            Said::Request(Request::Stop { beats, because: StopReason::Stale, .. })
-                if beats.is_some_and(|beats| beats < self.parts.book.beats()) =>
-            {
-                Answer::Error { message: "end it for its silence: it has beaten since".to_owned() }
+            Said::Request(Request::Stop { ground: Some(ground), .. }) if !self.parts.book.holds(ground, now) => {
+                Answer::Error { message: "end it for want of beats or progress: there are some".to_owned() }
             }
-            Said::Request(Request::Stop { grace, force, beats: _, because, by }) => {
+            Said::Request(Request::Stop { grace, force, ground: _, because, by }) => {
                 let grace = if force { Duration::ZERO } else { grace.map_or(self.parts.grace, |grace| grace.0) };
                 self.stop(Order::Request(because, by), grace, now);
                 Answer::Stopping
@@ -422,7 +420,7 @@ impl Supervisor {
             stopped_for: self.order.as_ref().and_then(Order::reason),
             survivors,
             lost: self.parts.output.lost(),
-            ran: true,
+            ran_for: Some(self.parts.book.ran(now)),
         };
         debug_assert!(rustix::fs::fstat(self.parts.lock.as_fd()).is_ok(), "the lock is held until the end");
         ending::compose(&self.parts.attempt, &self.parts.start, facts)

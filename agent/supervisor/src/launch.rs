@@ -241,7 +241,7 @@ impl Launch {
             stopped_for: None,
             survivors: Vec::new(),
             lost: 0,
-            ran: false,
+            ran_for: None,
         };
         let end = ending::compose(&self.attempt, &self.start, facts);
         ending::record(&self.attempt, &self.start, &end).map_err(|source| RefuseError::Record { source })?;

@@ -94,6 +94,7 @@ impl World {
             return self.fail("the store can be read", "a recording cannot begin");
         }
         self.seen.iter_mut().for_each(crate::checks::Seen::unsee);
+        self.doubted_at = Duration::ZERO;
         self.disk.agent_lock = Some(process);
         let now = self.now();
         let gone_at = std::mem::take(&mut self.agent_gone_at);
@@ -178,7 +179,8 @@ impl World {
         let had_facts = !queue.is_empty();
         let mut facts = Vec::with_capacity(queue.len());
         for (fact, sent_at) in queue {
-            if is_the_one {
+            // What a strategy answered is recorded by whoever asked it, and the next agent goes by that.
+            if is_the_one || matches!(fact, Fact::StrategyAnswered { .. }) {
                 self.tell_reference(&fact, sent_at);
             }
             self.note(|_| format!("agent {process} is told {}", crate::transcript::fact(&fact)));
@@ -203,6 +205,9 @@ impl World {
         }
         if is_the_one {
             self.check_step(index, &output);
+        }
+        if output.store_error.is_some() {
+            self.doubted_at = now;
         }
         self.give_out(process, delay, output);
     }
@@ -230,8 +235,8 @@ impl World {
                 Task::Launch(crate::launch::Launch::ordered(job, attempt, because, by_hand))
             }
             Order::AskStrategy { attempt, .. } => Task::AskStrategy { attempt },
-            Order::EndAttempt { attempt, grace, beats, reason, .. } => {
-                Task::EndAttempt { job: job(attempt.job)?, number: attempt.number, beats, reason, grace }
+            Order::EndAttempt { attempt, grace, ground, reason, .. } => {
+                Task::EndAttempt { job: job(attempt.job)?, number: attempt.number, ground, reason, grace }
             }
             Order::EndOrphan { attempt, grace, .. } => {
                 Task::EndOrphan { job: job(attempt.job.clone())?, attempt, grace, since: None, killing: false }

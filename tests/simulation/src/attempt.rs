@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use latido_driver::Fact;
-use latido_protocol::attempt::StopReason;
+use latido_protocol::attempt::{Ground, StopReason};
 use latido_protocol::files::{Spent, Status};
 use latido_protocol::{FORMAT_VERSION, Progress, Span, WallTime};
 
 use crate::host::{Process, Role};
+use crate::measure::Measure;
 use crate::world::{Event, World};
 
 /// Between the end of the work and its record: the supervisor waits for the last output.
@@ -74,6 +75,8 @@ pub(crate) struct Book {
     /// beats that came meanwhile
     waiting: bool,
     done: u64,
+    /// beats since the progress last changed
+    repeated: u64,
     failing: bool,
     broken: bool,
     pub(crate) stopping: bool,
@@ -98,13 +101,31 @@ impl Attempt {
     }
 }
 
-impl Book {
-    pub(crate) fn beats(&self) -> u64 {
-        self.sequence
-    }
-}
-
 impl World {
+    /// What is truly the case with an attempt, on the line of its supervisor.
+    pub(crate) fn measure(&self, attempt: usize) -> Measure {
+        let book = &self.attempts[attempt].book;
+        let line = self.now() - book.away;
+        Measure {
+            silence: line.saturating_sub(book.beat),
+            still: line.saturating_sub(book.changed),
+            age: line.saturating_sub(book.started),
+            broken: book.broken,
+            repeated: book.repeated,
+        }
+    }
+
+    /// The supervisor looks whether what an order rests on is so.
+    pub(crate) fn holds(&self, attempt: usize, ground: Ground) -> bool {
+        let Measure { silence, still, broken, .. } = self.measure(attempt);
+        match ground {
+            Ground::Silent { for_s } => silence >= for_s.0,
+            Ground::Still { for_s } => still >= for_s.0,
+            Ground::Repeating { beats } => self.attempts[attempt].book.sequence <= beats,
+            Ground::Broken => broken,
+        }
+    }
+
     pub(crate) fn supervise(&mut self, attempt: usize, deed: SupervisorDeed) {
         match deed {
             SupervisorDeed::RecordItself => self.record_supervisor(attempt),
@@ -207,9 +228,10 @@ impl World {
         book.beat = now - book.away;
         book.beat_wall = Some(wall);
         (book.failing, book.broken) = (now < weather.fails, now < weather.broken);
+        book.repeated += 1;
         if now >= weather.stands_still {
             book.done += 1;
-            book.changed = book.beat;
+            (book.changed, book.repeated) = (book.beat, 0);
         }
         self.write_status(attempt);
         self.tell_status(attempt);
@@ -218,7 +240,7 @@ impl World {
     fn status(&self, attempt: usize) -> Option<Status> {
         let of = &self.attempts[attempt];
         let book = &of.book;
-        let line = self.now() - book.away;
+        let Measure { silence, still, age, .. } = self.measure(attempt);
         let says = self.specs[of.job].beats_every.is_some();
         Some(Status {
             version: FORMAT_VERSION,
@@ -238,9 +260,9 @@ impl World {
             errors: 0,
             ready: false,
             broken: book.broken,
-            silence_s: Span(line.saturating_sub(book.beat)),
-            still_s: Span(line.saturating_sub(book.changed)),
-            running_s: Span(line.saturating_sub(book.started)),
+            silence_s: Span(silence),
+            still_s: Span(still),
+            running_s: Span(age),
             output_bytes: 0,
             idle_s: None,
             excuse: None,

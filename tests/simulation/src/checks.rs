@@ -24,7 +24,6 @@ pub(crate) enum Excuse {
     StrategyHeld,
     StrategyGaveUp,
     Survivors,
-    Blind,
     OrphanLeft,
 }
 
@@ -34,6 +33,8 @@ pub(crate) struct Seen {
     pub(crate) verdict: Option<Verdict>,
     pub(crate) phase: Option<Phase>,
     pub(crate) phase_since: Duration,
+    /// when its last pause ended, as far as this agent knows
+    unpaused_at: Duration,
     pub(crate) epoch: u64,
     /// it is over or given up, and nobody asked for more
     pub(crate) is_over: bool,
@@ -88,11 +89,20 @@ impl World {
         if seen.phase != Some(status.phase) || seen.epoch != status.epoch {
             seen.phase_since = now;
         }
+        if (seen.phase, status.phase) == (Some(Phase::Paused), Phase::Running) {
+            seen.unpaused_at = now;
+        }
+        let is_fresh = seen.verdict.is_some_and(|before| before != status.verdict) && status.phase == Phase::Running;
+        let uncounted_until = seen.unpaused_at.max(self.doubted_at);
         (seen.verdict, seen.phase, seen.epoch) = (Some(status.verdict), Some(status.phase), status.epoch);
         seen.is_over |= matches!(status.phase, Phase::Ended | Phase::Stuck);
         if self.disk.folders.contains_key(&job) && self.reference.jobs[job].attempts.contains_key(&status.epoch) {
             let claim = self.reference.may_be(job, status.epoch, status.verdict, status.phase, now);
             self.expect("nothing is called what it is not", job, claim);
+            let counts = now.saturating_sub(uncounted_until) >= self.specs[job].settings.ttl.0;
+            if is_fresh && status.verdict == Verdict::Stale && !counts && uncounted_until > Duration::ZERO {
+                self.fail("a pause and a store that is away count for nobody", &status.reason);
+            }
             let lost = self.reference.jobs[job].lost_count();
             let claim = if status.pickups > lost {
                 Err(format!("{} pickups, and {lost} were lost", status.pickups))
@@ -108,8 +118,8 @@ impl World {
         let now = self.now();
         for job in 0..self.specs.len() {
             let seen = &self.seen[job];
-            if let (Some(verdict), Some(Phase::Running)) = (seen.verdict, seen.phase) {
-                let claim = self.reference.must_be_seen(job, seen.epoch, verdict, now);
+            if seen.phase == Some(Phase::Running) {
+                let claim = self.reference.must_be_seen(job, seen, now);
                 self.expect("silence is seen", job, claim);
             }
         }
@@ -129,7 +139,7 @@ impl World {
             return;
         }
         let claim = match order {
-            Order::Launch { attempt, .. } => self.launch_claim(job, attempt),
+            Order::Launch { attempt, by_hand, .. } => self.launch_claim(job, attempt, *by_hand),
             Order::AskStrategy { attempt, .. } => {
                 let truth = self.reference.jobs[job].attempt(attempt.epoch);
                 if truth.end.is_some() { Ok(()) } else { Err("its attempt has no ending".to_owned()) }
@@ -149,8 +159,8 @@ impl World {
         self.expect(check, job, claim);
     }
 
-    fn launch_claim(&mut self, job: usize, attempt: &AttemptName) -> Result<(), String> {
-        self.reference.jobs[job].may_launch()?;
+    fn launch_claim(&mut self, job: usize, attempt: &AttemptName, by_hand: bool) -> Result<(), String> {
+        self.reference.jobs[job].may_launch(by_hand, self.host.now)?;
         let seen = &mut self.seen[job];
         if seen.is_over {
             return Err("it is over, and nobody asked for more".to_owned());
@@ -167,15 +177,14 @@ impl World {
         if is_durable { Ok(()) } else { Err("its intent is not in the store".to_owned()) }
     }
 
-    /// A slot holds one attempt, by what the agent shows.
+    /// A slot holds one attempt: what lives, as far as the agent knows of it, or is on its way.
     fn slot_is_taken(&self, job: usize) -> bool {
         let slots = &self.specs[job].settings.slots;
         let shares =
             |other: &usize| *other != job && self.specs[*other].settings.slots.iter().any(|slot| slots.contains(slot));
         (0..self.specs.len()).filter(shares).any(|other| {
-            let seen = &self.seen[other];
-            matches!(seen.phase, Some(Phase::Launching | Phase::Running | Phase::Draining))
-                || matches!(seen.verdict, Some(Verdict::Orphaned | Verdict::Unknown))
+            let is_launched = matches!(self.seen[other].phase, Some(Phase::Launching | Phase::Draining));
+            is_launched || self.reference.jobs[other].is_known_to_live(self.now())
         })
     }
 
@@ -298,7 +307,7 @@ impl World {
 impl Seen {
     /// Nobody has looked at it since the agent started.
     pub(crate) fn unsee(&mut self) {
-        (self.verdict, self.phase) = (None, None);
+        (self.verdict, self.phase, self.unpaused_at) = (None, None, Duration::ZERO);
     }
 
     /// Its job is removed: what is made under its name is another.

@@ -64,7 +64,7 @@ impl World {
             WallTime::from_millis(at.as_millis() + u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
         });
         let before = &folder.wanted;
-        let wanted = if before.want == want && want != Want::Pause {
+        let wanted = if before.want == want && matches!(want, Want::Run | Want::Stop) {
             before.clone()
         } else {
             Wanted { want, at, until, epoch: folder.epoch(), by: "a person".to_owned(), ..before.clone() }
@@ -104,7 +104,7 @@ impl World {
             _ if self.now() > since + STOP_FOR => self.finish_command(owner, job),
             Existence::Launching => self.later(owner, TURN, again),
             Existence::Running => {
-                self.end_attempt(job, latest, u64::MAX, StopReason::Commanded, grace);
+                self.end_attempt(job, latest, None, StopReason::Commanded, grace);
                 self.later(owner, grace, again);
             }
             Existence::Orphaned => {

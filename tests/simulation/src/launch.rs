@@ -122,7 +122,7 @@ impl World {
         };
         let alive = self.record(owner, "makes an epoch durable", |world| {
             world.disk.folders.entry(job).and_modify(|folder| folder.wanted = wanted);
-            let claim = world.reference.jobs[job].give(number, epoch);
+            let claim = world.reference.jobs[job].give(epoch);
             world.expect("epochs never fall and are given once", job, claim);
         });
         if alive {

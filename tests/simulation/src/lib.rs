@@ -16,6 +16,7 @@ mod journal;
 mod launch;
 mod lives;
 mod look;
+mod measure;
 mod random;
 mod reference;
 mod shortest;

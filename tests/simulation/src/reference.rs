@@ -7,15 +7,25 @@ use std::time::Duration;
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{Beats, JobSettings, ResumeOn, Status, Want};
 use latido_protocol::status::{Phase, Verdict};
-use latido_protocol::{Class, CountLimit};
+use latido_protocol::{Class, CountLimit, Limit};
 
-use crate::checks::Excuse;
+use crate::checks::{Excuse, Seen};
+use crate::measure::Measure;
 
 /// By so much the agent may take a gap for listening time: the pass that was planned, and ordinary lateness.
 const GAP_BLUR: Duration = Duration::from_secs(6);
 
+/// What is due is seen this much later at most: the pass that was planned, and a busy machine.
+const SLACK: Duration = Duration::from_secs(10);
+
+/// So many jobs can fall silent together.
+const MANY: usize = 3;
+
+/// What is claimed holds, or this is what was seen.
+type Claim = Result<(), String>;
+
 /// Deaths as quick as this are too many when they come three in a row.
-const QUICK: Duration = Duration::from_secs(1);
+pub(crate) const QUICK: Duration = Duration::from_secs(1);
 
 /// Launches refused in a row that are too many.
 const REFUSALS: u32 = 10;
@@ -23,7 +33,6 @@ const REFUSALS: u32 = 10;
 /// One attempt as it truly is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Truth {
-    pub(crate) number: u32,
     pub(crate) supervisor_lives: bool,
     pub(crate) work_lives: bool,
     pub(crate) started_at: Duration,
@@ -32,10 +41,8 @@ pub(crate) struct Truth {
     pub(crate) end: Option<End>,
     /// lines in the ledger
     pub(crate) lines: u32,
-    /// the agent knows of it
-    pub(crate) told: bool,
-    /// it stood still for too long at some time: an order of then may come late
-    was_hung: bool,
+    /// when the agent first learned of it
+    pub(crate) told_at: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +51,8 @@ pub(crate) struct End {
     /// stands for exit status or signal
     pub(crate) how: i64,
     pub(crate) ran_for: Duration,
+    /// its supervisor saw it die at its start
+    pub(crate) is_quick: bool,
     /// ended by the agent for want of beats or progress
     pub(crate) by_policy: bool,
 }
@@ -55,22 +64,11 @@ struct Word {
     sequence: u64,
     /// what its supervisor had measured when it sent it
     measure: Measure,
+    /// how far it was, and the first beat that said so
+    done: Option<u64>,
+    done_since: u64,
     sent_at: Duration,
     arrived_at: Duration,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Measure {
-    silence: Duration,
-    still: Duration,
-    age: Duration,
-    broken: bool,
-}
-
-impl Measure {
-    fn later(self, length: Duration) -> Self {
-        Self { silence: self.silence + length, still: self.still + length, age: self.age + length, ..self }
-    }
 }
 
 /// One job under its name, through all that was made under it.
@@ -79,6 +77,8 @@ pub(crate) struct Job {
     pub(crate) settings: JobSettings,
     pub(crate) attempts: BTreeMap<u64, Truth>,
     highest_epoch: u64,
+    /// the first epoch since a person asked for more
+    series_from: u64,
     word: Option<Word>,
     /// what the agent was told that is wanted
     pub(crate) told: Option<Want>,
@@ -94,6 +94,8 @@ pub(crate) struct Reference {
     deaf: Duration,
     /// since when it hears without a gap
     hears_since: Duration,
+    /// by so much it may take sleep for time awake
+    slept_blur: Duration,
 }
 
 impl Job {
@@ -102,6 +104,7 @@ impl Job {
             settings,
             attempts: BTreeMap::new(),
             highest_epoch: 0,
+            series_from: 0,
             word: None,
             told: None,
             excuses: BTreeSet::new(),
@@ -113,22 +116,26 @@ impl Job {
     pub(crate) fn made(&mut self) {
         self.attempts.clear();
         self.word = None;
-        self.begin_anew();
+        self.begin_anew(0);
     }
 
-    /// A person asked for another attempt.
-    pub(crate) fn begin_anew(&mut self) {
+    /// A person asked for another attempt, and a series begins with this epoch.
+    pub(crate) fn begin_anew(&mut self, epoch: u64) {
+        if epoch != 0 && epoch <= self.series_from {
+            return;
+        }
+        self.series_from = epoch;
         self.excuses.clear();
         self.refusals = 0;
     }
 
     /// An epoch is made durable.
-    pub(crate) fn give(&mut self, number: u32, epoch: u64) -> Result<(), String> {
+    pub(crate) fn give(&mut self, epoch: u64) -> Claim {
         if epoch <= self.highest_epoch {
             return Err(format!("epoch {epoch} is given after {}", self.highest_epoch));
         }
         self.highest_epoch = epoch;
-        self.attempts.insert(epoch, Truth { number, ..Truth::default() });
+        self.attempts.insert(epoch, Truth::default());
         Ok(())
     }
 
@@ -137,7 +144,7 @@ impl Job {
     }
 
     /// The work of an attempt begins to run.
-    pub(crate) fn work_started(&mut self, epoch: u64, now: Duration) -> Result<(), String> {
+    pub(crate) fn work_started(&mut self, epoch: u64, now: Duration) -> Claim {
         if let Some(other) = self.attempts.iter().find(|(_, truth)| truth.work_lives) {
             return Err(format!("epoch {epoch} starts while epoch {} lives", other.0));
         }
@@ -156,38 +163,54 @@ impl Job {
     }
 
     /// The agent is told of everything up to this epoch.
-    pub(crate) fn tell(&mut self, epoch: u64) {
-        self.attempts.range_mut(..=epoch).for_each(|(_, truth)| truth.told = true);
+    pub(crate) fn tell(&mut self, epoch: u64, now: Duration) {
+        self.attempts.range_mut(..=epoch).for_each(|(_, truth)| _ = truth.told_at.get_or_insert(now));
     }
 
-    /// Nothing that the agent knows of may live where it launches another.
-    pub(crate) fn may_launch(&self) -> Result<(), String> {
+    pub(crate) const fn next_epoch(&self) -> u64 {
+        self.highest_epoch + 1
+    }
+
+    /// Whether something of it lives that the agent knew of before this pass.
+    pub(crate) fn is_known_to_live(&self, now: Duration) -> bool {
+        let is_known = |truth: &Truth| truth.told_at.is_some_and(|told_at| told_at < now);
+        self.attempts.values().any(|truth| is_known(truth) && (truth.work_lives || truth.supervisor_lives))
+    }
+
+    /// Nothing that the agent knows of may live where it launches another, and by itself it launches what its policy resumes.
+    pub(crate) fn may_launch(&self, by_hand: bool, now: Duration) -> Claim {
         if self.told == Some(Want::Stop) {
             return Err("it is launched after a stop".to_owned());
         }
-        match self.attempts.iter().find(|(_, truth)| truth.told && truth.work_lives) {
-            Some((epoch, _)) => Err(format!("it is launched while epoch {epoch} lives, which the agent knows of")),
-            None => Ok(()),
+        let ends = self.ends();
+        let is_spent = ends.len() as u64 >= u64::from(self.settings.resume.max_attempts);
+        if !by_hand && ends.last().is_some_and(|end| is_spent || !self.resumes(*end)) {
+            return Err(format!("it is launched, and its policy does not resume it after {} endings", ends.len()));
         }
+        // What it learned in this very pass it may have launched before; that launch is refused, for its lock is held.
+        if self.is_known_to_live(now) {
+            return Err("it is launched while an attempt lives that the agent knows of".to_owned());
+        }
+        Ok(())
     }
 
     /// Why it may stay over, given up or held without anybody doing anything.
-    pub(crate) fn explains_rest(&self, phase: &str) -> Result<(), String> {
+    pub(crate) fn explains_rest(&self, phase: &str) -> Claim {
         let last = self.attempts.values().rfind(|truth| truth.end.is_some() || !truth.started_at.is_zero());
         let end = last.and_then(|truth| truth.end);
         let lives = last.is_some_and(|truth| truth.end.is_none() && truth.work_lives && truth.supervisor_lives);
-        if lives && !self.excuses.contains(&Excuse::Blind) {
+        if lives {
             return Err(format!("it is {phase} and runs"));
         }
         let excused = |excuses: &[Excuse]| excuses.iter().any(|excuse| self.excuses.contains(excuse));
         let is_explained = match phase {
             "ended" => self.told == Some(Want::Stop) || end.is_some_and(|end| !self.resumes(end)),
-            "stuck" => self.is_spent() || excused(&[Excuse::StrategyGaveUp]),
+            "stuck" => self.may_be_spent() || excused(&[Excuse::StrategyGaveUp]),
             _ => {
                 use Excuse as E;
                 self.refusals >= REFUSALS
                     || self.told == Some(Want::Pause)
-                    || excused(&[E::StrategyHeld, E::Survivors, E::Blind, E::OrphanLeft])
+                    || excused(&[E::StrategyHeld, E::Survivors, E::OrphanLeft])
             }
         };
         if is_explained { Ok(()) } else { Err(format!("it is {phase}, and nothing explains it: {last:?}")) }
@@ -203,15 +226,28 @@ impl Job {
         }
     }
 
-    fn is_spent(&self) -> bool {
-        let resume = &self.settings.resume;
-        let ends: Vec<End> = self.attempts.values().filter_map(|truth| truth.end).collect();
-        let alike = |deaths: &[End]| deaths.iter().all(|end| end.how == deaths[0].how && end.ran_for <= QUICK);
-        self.attempts.values().any(|truth| truth.number >= resume.max_attempts)
-            || self.lost_count() >= resume.max_pickups
+    /// The endings since a person asked for more.
+    fn ends(&self) -> Vec<End> {
+        self.attempts.range(self.series_from..).filter_map(|(_, truth)| truth.end).collect()
+    }
+
+    /// A limit is reached, or may be.
+    fn may_be_spent(&self) -> bool {
+        let (resume, ends) = (&self.settings.resume, self.ends());
+        let count = ends.len() as u64;
+        let lost = ends.iter().filter(|end| end.class == Class::Lost).count() as u64;
+        let alike = |deaths: &[End]| deaths.iter().all(|end| end.how == deaths[0].how && end.is_quick);
+        count >= u64::from(resume.max_attempts)
+            || lost >= u64::from(resume.max_pickups)
             || ends.windows(3).any(alike)
-            || resume.wall_time_max.duration().is_some()
-            || matches!(resume.max_attempts_without_progress, CountLimit::At(limit) if ends.len() as u64 >= limit)
+            || resume.wall_time_max.duration().is_some_and(|limit| self.ran(u64::MAX) >= limit)
+            || matches!(resume.max_attempts_without_progress, CountLimit::At(limit) if count >= limit)
+    }
+
+    /// How long the attempts of its series ran before this epoch.
+    fn ran(&self, epoch: u64) -> Duration {
+        let before = self.attempts.range(self.series_from.min(epoch)..epoch);
+        before.filter_map(|(_, truth)| Some(truth.end?.ran_for)).sum()
     }
 }
 
@@ -228,7 +264,9 @@ impl Reference {
     }
 
     /// The machine slept: the pass in which it did may count for as long as it was planned.
-    pub(crate) fn slept(&mut self) {
+    pub(crate) fn slept(&mut self, now: Duration) {
+        self.hears_since = now;
+        self.slept_blur += GAP_BLUR;
         for word in self.jobs.iter_mut().filter_map(|job| job.word.as_mut()) {
             word.measure = word.measure.later(GAP_BLUR);
         }
@@ -236,21 +274,24 @@ impl Reference {
 
     /// Word of an attempt reaches the agent.
     pub(crate) fn hear(&mut self, job: usize, status: &Status, sent_at: Duration, now: Duration) {
+        let done = status.progress.as_ref().and_then(|progress| progress.done);
+        let same = self.jobs[job].word.filter(|word| word.epoch == status.epoch && word.done == done);
+        let done_since = same.map_or(status.sequence, |word| word.done_since.min(status.sequence));
         let word = Word {
             epoch: status.epoch,
             sequence: status.sequence,
+            done,
+            done_since,
             sent_at: sent_at.saturating_sub(self.deaf),
             measure: Measure {
                 silence: status.silence_s.0,
                 still: status.still_s.0,
                 age: status.running_s.0,
                 broken: status.broken,
+                repeated: status.sequence - done_since + 1,
             },
             arrived_at: now,
         };
-        let Measure { still, broken, .. } = self.longest(job, status.epoch, now);
-        let is_hung = broken || self.jobs[job].settings.hung_after.duration().is_some_and(|limit| still >= limit);
-        self.jobs[job].attempt(status.epoch).was_hung |= is_hung;
         let rank = |word: &Word| (word.epoch, word.sequence, word.measure.silence);
         if self.jobs[job].word.is_none_or(|known| rank(&known) < rank(&word)) {
             self.jobs[job].word = Some(word);
@@ -271,19 +312,13 @@ impl Reference {
     }
 
     /// A subject may be called so only where it is true.
-    pub(crate) fn may_be(
-        &self,
-        job: usize,
-        epoch: u64,
-        verdict: Verdict,
-        phase: Phase,
-        now: Duration,
-    ) -> Result<(), String> {
+    pub(crate) fn may_be(&self, job: usize, epoch: u64, verdict: Verdict, phase: Phase, now: Duration) -> Claim {
         let Some(truth) = self.jobs[job].attempts.get(&epoch) else { return Ok(()) };
         let settings = &self.jobs[job].settings;
-        let Measure { silence, still, broken, .. } = self.longest(job, epoch, now);
+        let Measure { silence, still, broken, repeated, .. } = self.longest(job, epoch, now);
         let lives = truth.work_lives || truth.supervisor_lives;
         let stands_still = settings.hung_after.duration().is_some_and(|limit| still >= limit);
+        let repeats = matches!(settings.looping_after, CountLimit::At(limit) if repeated >= limit);
         let is_true = match verdict {
             // What is paused is not judged: it keeps what it was called before.
             Verdict::Stale | Verdict::Late | Verdict::Missing | Verdict::Hung if phase == Phase::Paused => true,
@@ -293,7 +328,7 @@ impl Reference {
             Verdict::Stale => silence >= settings.ttl.0,
             Verdict::Late => silence > settings.interval.0,
             Verdict::Missing => phase != Phase::Running || silence >= settings.start_within.0,
-            Verdict::Hung => broken || stands_still || settings.looping_after != CountLimit::None,
+            Verdict::Hung => broken || stands_still || repeats,
             Verdict::Waiting | Verdict::Alive | Verdict::Failing | Verdict::Unknown => true,
         };
         if is_true {
@@ -302,34 +337,49 @@ impl Reference {
         Err(format!("epoch {epoch} is called {verdict}, and is silent for {silence:?}, still for {still:?}: {truth:?}"))
     }
 
-    /// It may be ended by its policy only where that is due.
-    pub(crate) fn may_end(&self, job: usize, epoch: u64, reason: StopReason, now: Duration) -> Result<(), String> {
-        let settings = &self.jobs[job].settings;
-        let Measure { silence, still, broken, .. } = self.longest(job, epoch, now);
+    /// It may be ended by its policy only where that is truly due, whatever the agent was told.
+    pub(crate) fn may_end(&self, job: usize, epoch: u64, reason: StopReason, truth: Measure, now: Duration) -> Claim {
+        let of = &self.jobs[job];
+        let settings = &of.settings;
+        let is_over = |limit: Limit, passed: Duration| limit.duration().is_some_and(|limit| passed >= limit);
+        let started_at = of.attempts.get(&epoch).map_or(now, |truth| truth.started_at);
+        let age = now.saturating_sub(started_at) + self.slept_blur;
         let is_due = match reason {
-            StopReason::Stale => silence >= settings.ttl.0,
+            StopReason::Stale => truth.silence >= settings.ttl.0,
             StopReason::Hung => {
-                let was_hung = self.jobs[job].attempts.get(&epoch).is_some_and(|truth| truth.was_hung);
-                broken
-                    || was_hung
-                    || settings.looping_after != CountLimit::None
-                    || settings.hung_after.duration().is_some_and(|limit| still >= limit)
+                let repeats = matches!(settings.looping_after, CountLimit::At(limit) if truth.repeated >= limit);
+                truth.broken || repeats || is_over(settings.hung_after, truth.still)
             }
-            StopReason::Limit | StopReason::Commanded | StopReason::Superseded => true,
+            StopReason::Limit => {
+                is_over(settings.run_for, age) || is_over(settings.resume.wall_time_max, of.ran(epoch) + age)
+            }
+            StopReason::Commanded | StopReason::Superseded => true,
         };
-        if is_due { Ok(()) } else { Err(format!("it is ended because {reason:?} after {silence:?} of silence")) }
+        if is_due { Ok(()) } else { Err(format!("it is ended because {reason:?}, and it is so: {truth:?}")) }
     }
 
-    /// Whoever has been silent for much longer than its ttl is not called alive by an agent that hears.
-    pub(crate) fn must_be_seen(&self, job: usize, epoch: u64, verdict: Verdict, now: Duration) -> Result<(), String> {
-        const SLACK: Duration = Duration::from_secs(45);
+    /// Whoever has been silent or has stood still for too long is not called alive by an agent that hears and has judged it
+    /// without a pause since then; and does not run on where its policy ends it.
+    pub(crate) fn must_be_seen(&self, job: usize, seen: &Seen, now: Duration) -> Claim {
+        let (Some(verdict), epoch, since) = (seen.verdict, seen.epoch, seen.phase_since) else { return Ok(()) };
         let of = &self.jobs[job];
         let Some(word) = of.word.filter(|word| word.epoch == epoch && word.sequence > 0) else { return Ok(()) };
-        let sure = now.saturating_sub(word.arrived_at.max(self.hears_since));
         let is_calm = matches!(verdict, Verdict::Alive | Verdict::Late | Verdict::Waiting);
-        if is_calm && sure > of.settings.ttl.0 * 2 + SLACK && of.settings.beats != Beats::Presence {
-            return Err(format!("it is called {verdict} after a silence of more than {sure:?}"));
+        let on = |what| verdict != Verdict::Unknown && of.settings.resume.on.contains(&what);
+        // Where many fall silent together, the agent doubts itself first, and all have their time once more.
+        let times = if self.jobs.len() >= MANY { 2 } else { 1 };
+        let sure = now.saturating_sub(word.arrived_at.max(self.hears_since).max(since));
+        let is_silent = sure > of.settings.ttl.0 * times + SLACK && of.settings.beats != Beats::Presence;
+        if is_silent && (is_calm || on(ResumeOn::Stale)) {
+            return Err(format!("it runs on and is called {verdict} after a silence of more than {sure:?}"));
         }
-        Ok(())
+        let still_since = word.arrived_at.saturating_sub(word.measure.still);
+        let still = now.saturating_sub(still_since.max(self.hears_since).max(since));
+        match of.settings.hung_after.duration() {
+            Some(limit) if still > limit * times + SLACK && (is_calm || on(ResumeOn::Hung)) => {
+                Err(format!("it runs on and is called {verdict}, and stands still for more than {still:?}"))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{End, Spent};
-use latido_protocol::{Class, FORMAT_VERSION, Outcome};
+use latido_protocol::{Class, FORMAT_VERSION, Outcome, OutcomeKind, Span};
 
 use crate::attempt::{Attempt, How, KILLED, SupervisorDeed};
 use crate::reference;
@@ -76,13 +76,17 @@ impl World {
     pub(crate) fn write_end(&mut self, job: usize, number: u32, outcome: Outcome) {
         let (wall, now) = (self.host.wall(), self.now());
         let name = self.name(job).clone();
-        let order = self.files(job, number).map(|files| files.attempt).and_then(|of| self.attempts[of].order);
+        let of = self.files(job, number).map(|files| files.attempt);
+        let measured = of.filter(|of| self.attempts[*of].supervisor.is_some()).map(|of| self.measure(of).age);
+        let order = of.and_then(|of| self.attempts[of].order);
         let Some(files) = self.files(job, number) else { return };
         if files.end.is_some() {
             return;
         }
+        let ran = measured.or(files.status.as_ref().map(|status| status.running_s.0));
         let epoch = files.start.epoch;
         let (class, how) = (outcome.class, i64::from(outcome.code.or(outcome.signal).unwrap_or(-1)));
+        let never_ran = outcome.kind == OutcomeKind::LaunchFailed;
         files.end = Some(End {
             version: FORMAT_VERSION,
             job: name,
@@ -97,11 +101,13 @@ impl World {
             stopped_for: order,
             spent: Spent::default(),
             proof: "it is known".to_owned(),
+            ran_s: ran.map(Span),
         });
         let by_policy = matches!(order, Some(StopReason::Stale | StopReason::Hung));
         let truth = self.reference.jobs[job].attempt(epoch);
         let ran_for = if truth.started_at.is_zero() { Duration::ZERO } else { now.saturating_sub(truth.started_at) };
-        (truth.gone_at, truth.end) = (now, Some(reference::End { class, how, ran_for, by_policy }));
+        let is_quick = never_ran || measured.is_some_and(|age| age <= reference::QUICK);
+        (truth.gone_at, truth.end) = (now, Some(reference::End { class, how, ran_for, is_quick, by_policy }));
         self.note(|world| format!("{} {number} epoch {epoch} has ended: {class}", world.name(job)));
     }
 
@@ -136,7 +142,8 @@ impl World {
     /// A stop reaches the supervisor: SIGTERM at once, SIGKILL after the grace.
     pub(crate) fn order_stop(&mut self, attempt: usize, reason: StopReason, grace: Duration) {
         let (job, epoch, now) = (self.attempts[attempt].job, self.attempts[attempt].epoch, self.now());
-        let claim = self.reference.may_end(job, epoch, reason, now);
+        let measure = self.measure(attempt);
+        let claim = self.reference.may_end(job, epoch, reason, measure, now);
         self.expect("nothing is ended that has come back to life", job, claim);
         let of = &mut self.attempts[attempt];
         if of.how.is_some() {

@@ -5,9 +5,8 @@ use std::time::Duration;
 use latido_driver::{AttemptName, Fact};
 use latido_policy::Life;
 use latido_protocol::SubjectName;
-use latido_protocol::attempt::StopReason;
+use latido_protocol::attempt::{Ground, StopReason};
 use latido_protocol::files::Want;
-use latido_protocol::status::Verdict;
 
 use crate::host::Process;
 use crate::launch::Launch;
@@ -45,7 +44,7 @@ pub(crate) enum Task {
     AskRule { subjects: Vec<SubjectName> },
     AskStrategy { attempt: AttemptName },
     Launch(Launch),
-    EndAttempt { job: usize, number: u32, beats: u64, reason: StopReason, grace: Duration },
+    EndAttempt { job: usize, number: u32, ground: Option<Ground>, reason: StopReason, grace: Duration },
     EndOrphan { job: usize, attempt: AttemptName, grace: Duration, since: Option<Duration>, killing: bool },
     RecordLost { job: usize, attempt: AttemptName },
     Want { job: usize, want: Want, length: Option<Duration> },
@@ -74,9 +73,9 @@ impl World {
             Task::AskRule { subjects } => self.ask_rule(owner, subjects),
             Task::AskStrategy { attempt } => self.ask_strategy(owner, attempt),
             Task::Launch(launch) => self.launch(owner, launch),
-            Task::EndAttempt { job, number, beats, reason, grace } => {
-                if !self.end_attempt(job, number, beats, reason, grace) {
-                    let again = Task::EndAttempt { job, number, beats, reason, grace };
+            Task::EndAttempt { job, number, ground, reason, grace } => {
+                if !self.end_attempt(job, number, ground, reason, grace) {
+                    let again = Task::EndAttempt { job, number, ground, reason, grace };
                     self.later(owner, STOP_AGAIN_AFTER, again);
                 }
             }
@@ -104,7 +103,8 @@ impl World {
     }
 
     fn look_around(&mut self, owner: Process) {
-        let known = self.agent_mut(owner).map(|agent| agent.driver.names()).unwrap_or_default();
+        let asked = self.agent_mut(owner).map(|agent| (agent.driver.names(), agent.driver.in_doubt()));
+        let (known, in_doubt) = asked.unwrap_or_default();
         for job in 0..self.specs.len() {
             let folder = self.disk.folders.get(&job);
             let is_known = known.contains(self.name(job));
@@ -115,8 +115,7 @@ impl World {
                 let (wanted, told) = (&folder.wanted, &latest.wanted);
                 number != folder.latest() || (wanted.want, wanted.at) != (told.want, told.at)
             });
-            let is_unknown = self.seen[job].verdict == Some(Verdict::Unknown);
-            if folder.is_some() != is_known || differs || is_unknown {
+            if folder.is_some() != is_known || differs || in_doubt.contains(self.name(job)) {
                 self.soon(owner, Task::Look { job });
             }
         }
@@ -171,7 +170,7 @@ impl World {
         &mut self,
         job: usize,
         number: u32,
-        beats: u64,
+        ground: Option<Ground>,
         reason: StopReason,
         grace: Duration,
     ) -> bool {
@@ -181,8 +180,8 @@ impl World {
         if self.host.is_stopped(supervisor) {
             return false;
         }
-        // It has beaten since: that beat comes, and is judged.
-        if reason == StopReason::Stale && beats < self.attempts[attempt].book.beats() {
+        // There are beats or progress: word of them comes, and is judged.
+        if ground.is_some_and(|ground| !self.holds(attempt, ground)) {
             return true;
         }
         self.note(|world| format!("{} {number} is asked to end: {reason:?}", world.name(job)));
@@ -194,8 +193,14 @@ impl World {
     /// who does it lives.
     pub(crate) fn settle_ended(&mut self, owner: Process, job: usize) -> bool {
         let latest = self.disk.folders.get(&job).map_or(0, |folder| folder.latest());
-        let is_busy = self.existence(job, latest) != Existence::Ended || self.lock_is_held(job);
-        is_busy || self.settle(owner, job, latest, None) != Settled::Died
+        if self.existence(job, latest) != Existence::Ended || self.lock_is_held(job) {
+            return true;
+        }
+        let settled = self.settle(owner, job, latest, None);
+        if let Settled::Refused(_) = settled {
+            self.later(owner, AGAIN_AFTER, Task::Look { job });
+        }
+        settled != Settled::Died
     }
 
     fn end_orphan(

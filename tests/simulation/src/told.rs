@@ -23,11 +23,12 @@ impl World {
             }
             Fact::AttemptStarted { start } => {
                 let Some(job) = self.job_of(start.job.as_str()) else { return };
-                return self.tell_attempt(job, start.epoch);
+                return self.tell_attempt(job, start.epoch, start.by_hand);
             }
-            Fact::AttemptEnded { end, .. } => {
+            Fact::AttemptEnded { start, end } => {
                 let Some(job) = self.job_of(end.job.as_str()) else { return };
-                return self.tell_attempt(job, end.epoch);
+                let by_hand = start.as_ref().is_some_and(|start| start.by_hand);
+                return self.tell_attempt(job, end.epoch, by_hand);
             }
             Fact::LaunchRefused { attempt, .. } => {
                 let Some(job) = self.job_of(attempt.job.as_str()) else { return };
@@ -74,9 +75,8 @@ impl World {
 
     fn doubt(&self, job: usize, life: Life) -> Option<Excuse> {
         match life {
-            Life::Unknown => Some(Excuse::Blind),
             Life::Alive if self.specs[job].settings.orphans == Orphans::Hold => Some(Excuse::OrphanLeft),
-            Life::Alive | Life::Gone => None,
+            Life::Alive | Life::Gone | Life::Unknown => None,
         }
     }
 
@@ -85,12 +85,14 @@ impl World {
         self.reference.hear(job, status, sent_at, now);
     }
 
-    fn tell_attempt(&mut self, job: usize, epoch: u64) {
-        self.reference.jobs[job].tell(epoch);
-        // Somebody else launched it: a person did.
+    fn tell_attempt(&mut self, job: usize, epoch: u64, by_hand: bool) {
+        let now = self.now();
+        self.reference.jobs[job].tell(epoch, now);
         if epoch > self.seen[job].epoch {
             self.seen[job].is_over = false;
-            self.reference.jobs[job].begin_anew();
+        }
+        if by_hand {
+            self.reference.jobs[job].begin_anew(epoch);
         }
     }
 
@@ -105,7 +107,10 @@ impl World {
         self.reference.jobs[job].told = Some(wanted.want);
         if by_hand && wanted.want != Want::Stop {
             self.seen[job].is_over = false;
-            self.reference.jobs[job].begin_anew();
+        }
+        if wanted.want == Want::Resume {
+            let next = self.reference.jobs[job].next_epoch();
+            self.reference.jobs[job].begin_anew(next);
         }
     }
 
@@ -114,7 +119,7 @@ impl World {
         let job = self.job_of(found.job.name.as_str())?;
         self.tell_want(job, &found.wanted);
         let attempt = found.attempt.as_ref()?;
-        self.tell_attempt(job, attempt.start.epoch);
+        self.tell_attempt(job, attempt.start.epoch, attempt.start.by_hand);
         if let Some(status) = attempt.status.as_ref().filter(|_| matches!(attempt.state, FoundState::Running)) {
             self.hear(job, status, sent_at);
         }

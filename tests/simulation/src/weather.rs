@@ -92,7 +92,7 @@ impl World {
             Fault::Reboot { down } => self.reboot(down),
             Fault::Suspend { length } => {
                 self.host.sleep(length);
-                self.reference.slept();
+                self.reference.slept(now);
             }
             Fault::StepWall { forward, length } => self.host.step_wall(forward, length),
             Fault::SlowStore { length, by } => self.weather.slow_store = (now + length, by),

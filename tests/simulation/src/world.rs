@@ -102,6 +102,8 @@ pub(crate) struct World {
     pub(crate) weather: Weather,
     pub(crate) chance: Chance,
     pub(crate) armed: Option<Armed>,
+    /// when the agent was last told that the store does not take what it records
+    pub(crate) doubted_at: Duration,
     /// since when no agent lives
     pub(crate) agent_gone_at: Option<Duration>,
     /// two agents wrote into one journal
@@ -143,6 +145,7 @@ impl World {
                 strategy: Random::new(seed, "strategy"),
             },
             armed: None,
+            doubted_at: Duration::ZERO,
             agent_gone_at: None,
             had_two_agents: false,
             checked_sequence: 0,

@@ -1,6 +1,7 @@
 //! What waits in line, what a restart keeps, what is excused, and what a sweep reports.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -42,6 +43,7 @@ fn the_second_job_of_a_slot_is_queued_shows_its_place_and_starts_when_the_first_
         (found.attempt, found.epoch) = (None, 0);
     });
     assert_eq!(world.step(vec![first, second]).orders, []);
+    world.driver.forget_absent(&BTreeSet::new(), world.wall());
     let status = world.driver.subjects(&["second".parse().unwrap()]).remove(0);
     assert_eq!((status.phase, status.place, status.slots), (Phase::Queued, Some(1), vec!["gpu".to_owned()]));
     assert!(status.next.unwrap().what.contains("place 1 in line for gpu"));

@@ -189,6 +189,7 @@ impl World {
                 proof: "waited for".into(),
                 stopped_for: None,
                 spent: Spent::default(),
+                ran_s: Some(Span(5 * SECOND)),
             }),
         }
     }

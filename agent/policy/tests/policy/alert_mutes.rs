@@ -184,17 +184,12 @@ fn a_silenced_member_is_no_part_of_a_group() {
 #[test]
 fn a_look_of_the_agents_own_ends_nothing_that_it_did_not_look_for() {
     let mut alerts = Alerts::new();
-    let about = About::Agent;
-    let mut note = |condition, severity| {
-        alerts.policy.handle_event(Event::Alert(AlertEvent::Noted { condition, about, severity }), alerts.now);
-        let firing = alerts.policy.alerts().filter(|view| view.alert.about == about).map(|view| view.alert.condition);
-        firing.collect::<Vec<_>>()
-    };
-    assert_eq!(note(Condition::Blackout, Some(Severity::Critical)), [Condition::Blackout]);
-    note(Condition::StoreAway, Some(Severity::Critical));
-    note(Condition::StoreAway, None);
+    let note = |condition, severity| AlertEvent::Noted { condition, about: About::Agent, severity };
+    alerts.tell(note(Condition::Blackout, Some(Severity::Critical)));
+    alerts.tell(note(Condition::StoreAway, Some(Severity::Critical)));
+    alerts.tell(note(Condition::StoreAway, None));
     alerts.pass(3600);
-    let view = |alert| alerts.policy.alerts().find(|view| view.alert == alert).and_then(|view| view.record);
-    let blackout = AlertKey { rule: RuleName::Agent, about, condition: Condition::Blackout };
-    assert_eq!(view(blackout).map(|record| record.standing), Some(Standing::Firing));
+    assert_eq!(alerts.view(blackout()).unwrap().record.unwrap().standing, Standing::Firing);
+    let store_away = AlertKey { condition: Condition::StoreAway, ..blackout() };
+    assert_eq!(alerts.view(store_away), None);
 }

@@ -4,8 +4,8 @@
 use core::time::Duration;
 
 use latido_policy::{
-    Action, BeatSource, Class, Ending, Event, Fingerprint, FoundState, Heard, JobSettings, Life, Limit, Phase, Policy,
-    Proposal, Reason, ResumeOn, StopReason, SubjectId, Verdict, Want,
+    Action, BeatSource, Class, Ending, Event, Fingerprint, FoundState, Ground, Heard, JobSettings, Life, Limit, Phase,
+    Policy, Proposal, Reason, ResumeOn, StopReason, SubjectId, Verdict, Want,
 };
 
 use crate::harness::{
@@ -242,7 +242,8 @@ fn whoever_beats_before_it_is_told_to_end_runs_on() {
     bench.policy.handle_timeout(bench.now.after(seconds(180)));
     bench.now = bench.now.after(seconds(180));
     let actions: Vec<_> = core::iter::from_fn(|| bench.policy.poll_action()).collect();
-    assert!(matches!(actions.last(), Some(Action::EndAttempt { beats: 7, .. })), "{actions:?}");
+    let rests = |ground| matches!(actions.last(), Some(Action::EndAttempt { ground: Some(of), .. }) if *of == ground);
+    assert!(rests(Ground::Silent(seconds(180))), "{actions:?}");
     bench.heard(attempt(1), beat(8, 186));
     assert_eq!((bench.phase(), bench.verdict()), (Phase::Running, Verdict::Alive), "the order is void");
 

@@ -70,6 +70,7 @@ pub(crate) fn ending(class: Class) -> Ending {
         checkpoint: None,
         launch_failed: false,
         ran_for: seconds(60),
+        is_seen: true,
         order: None,
         spent: Spent::default(),
     }
@@ -127,12 +128,12 @@ impl Bench {
         self.take()
     }
 
-    /// How many beats had been heard is left out of the actions: one test looks at it.
+    /// What an order rests on is left out of the actions: tests of their own look at it.
     pub(crate) fn take(&mut self) -> Vec<Action> {
         let mut actions: Vec<Action> = core::iter::from_fn(|| self.policy.poll_action()).collect();
         for action in &mut actions {
-            if let Action::EndAttempt { beats, .. } = action {
-                *beats = 0;
+            if let Action::EndAttempt { ground, .. } = action {
+                *ground = None;
             }
         }
         actions
@@ -214,7 +215,7 @@ pub(crate) fn end_orphan(attempt: Attempt, because: Reason) -> Action {
 }
 
 pub(crate) fn end_attempt(attempt: Attempt, because: Reason) -> Action {
-    Action::EndAttempt { subject: JOB, attempt, supervisor: supervisor(attempt), grace: GRACE, beats: 0, because }
+    Action::EndAttempt { subject: JOB, attempt, supervisor: supervisor(attempt), grace: GRACE, ground: None, because }
 }
 
 pub(crate) fn ask(attempt: Attempt, because: Reason) -> Action {

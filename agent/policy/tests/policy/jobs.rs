@@ -618,3 +618,18 @@ fn a_removed_job_leaves_nothing_due() {
     assert_eq!((bench.policy.poll_timeout(), bench.policy.subjects().count()), (None, 0));
     assert_eq!(bench.answered(attempt(1), Proposal::Launch), []);
 }
+
+#[test]
+fn what_could_not_be_told_and_is_seen_running_is_judged_and_not_held() {
+    let mut bench = Bench::found(settings(), found(1, FoundState::Unattended { process: Life::Unknown }));
+    bench.started(attempt(1));
+    assert_eq!(bench.phase(), Phase::Held, "word of its start may be older than the look that failed");
+    let seen = Event::AttemptSeen { subject: JOB, attempt: attempt(1), supervisor: supervisor(attempt(1)) };
+    bench.tell(seen);
+    bench.heard(attempt(1), beat(1, 5));
+    assert_eq!((bench.phase(), bench.verdict()), (Phase::Running, Verdict::Alive));
+    let mut orphaned = Bench::running(JobSettings { orphans: Orphans::Hold, ..settings() });
+    orphaned.gone(attempt(1), Life::Alive);
+    orphaned.tell(seen);
+    assert_eq!(orphaned.phase(), Phase::Held, "a supervisor that is proven gone does not come back");
+}

@@ -181,3 +181,19 @@ fn a_limit_that_is_reached_while_an_order_for_silence_is_void_is_ordered() {
     );
     assert_eq!(bench.phase(), Phase::Draining);
 }
+
+/// The supervisor found that it had ended by itself, so what followed from the order is not what happened.
+#[test]
+fn what_failed_by_itself_while_its_end_was_ordered_is_not_resumed_as_stale() {
+    let mut settings = settings();
+    settings.resume.on.stale = true;
+    let ttl = settings.lease.ttl;
+    for (class, phase) in [(Class::Failed, Phase::Ended), (Class::Lost, Phase::BackingOff)] {
+        let mut bench = Bench::running(settings);
+        bench.heard(attempt(1), beat(1, 0));
+        bench.pass(ttl);
+        assert_eq!(bench.phase(), Phase::Draining);
+        bench.ended(attempt(1), ending(class));
+        assert_eq!(bench.phase(), phase, "{class:?}");
+    }
+}

@@ -112,13 +112,14 @@ fn any_class() -> impl Strategy<Value = Class> {
 }
 
 fn any_ending() -> impl Strategy<Value = Ending> {
-    (any_class(), 0_u64..2, proptest::option::of(0_u64..3), any::<bool>(), any_span(), any_spent()).prop_map(
-        |(class, outcome, checkpoint, launch_failed, ran_for, spent)| Ending {
+    (any_class(), 0_u64..2, proptest::option::of(0_u64..3), any::<(bool, bool)>(), any_span(), any_spent()).prop_map(
+        |(class, outcome, checkpoint, (launch_failed, is_seen), ran_for, spent)| Ending {
             class,
             outcome: Fingerprint(outcome),
             checkpoint: checkpoint.map(Fingerprint),
             launch_failed,
             ran_for,
+            is_seen,
             order: None,
             spent,
         },
@@ -277,6 +278,7 @@ proptest! {
                 }
                 Event::BudgetChanged { .. }
                 | Event::AttemptStarted { .. }
+                | Event::AttemptSeen { .. }
                 | Event::LaunchRefused { .. }
                 | Event::Heard { .. }
                 | Event::SupervisorGone { .. }
@@ -292,6 +294,8 @@ proptest! {
                 | Event::GapFound { .. }
                 | Event::StoreFailed
                 | Event::StoreRecovered
+                | Event::RecoveryBegan
+                | Event::RecoveryEnded
                 | Event::Configured { .. }
                 | Event::SlotConfigured { .. } => {}
             }
@@ -320,6 +324,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         Event::JobAdded { subject: of, .. }
         | Event::JobRemoved { subject: of }
         | Event::AttemptStarted { subject: of, .. }
+        | Event::AttemptSeen { subject: of, .. }
         | Event::AttemptEnded { subject: of, .. }
         | Event::WantChanged { subject: of, want: Want::Resume } => *of == subject,
         Event::WantChanged { .. }
@@ -338,6 +343,8 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::GapFound { .. }
         | Event::StoreFailed
         | Event::StoreRecovered
+        | Event::RecoveryBegan
+        | Event::RecoveryEnded
         | Event::Configured { .. }
         | Event::SlotConfigured { .. } => false,
     }
@@ -499,6 +506,7 @@ impl World {
             checkpoint: None,
             launch_failed: false,
             ran_for: self.now.since(self.started_at),
+            is_seen: true,
             order: None,
             spent: Spent::default(),
         };

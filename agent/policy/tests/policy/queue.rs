@@ -73,6 +73,20 @@ fn one_gpu() -> Bench {
     bench
 }
 
+/// What runs holds its slot before the agent has come to it.
+#[test]
+fn no_limited_slot_is_given_before_every_job_was_looked_at() {
+    let mut bench = Bench::empty();
+    limit(&mut bench, GPU, 1);
+    bench.tell(Event::RecoveryBegan);
+    assert_eq!(add(&mut bench, 1, in_slots(&[GPU]), Found::default()), []);
+    assert_eq!(bench.policy.subject(SubjectId(1)).unwrap().phase_because, Reason::RecoveryAwaited);
+    assert_eq!(add(&mut bench, 2, in_slots(&[]), Found::default()), [2], "who needs none does not wait");
+    add(&mut bench, 3, in_slots(&[GPU]), found_running(1, latido_policy::Heard::default()));
+    assert_eq!(launched(&bench.tell(Event::RecoveryEnded)), [], "the slot is held");
+    assert_eq!(ended(&mut bench, 3, Class::Completed), [1]);
+}
+
 #[test]
 fn a_slot_lets_in_as_many_as_it_has_and_the_rest_wait_in_order_and_show_their_place() {
     let mut bench = one_gpu();

@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use latido_policy::{
-    BeatSource, Event, Excuse, Fingerprint, Heard, JobSettings, Limit, Reason, ResumeOn, StopReason, Verdict, Want,
+    Action, BeatSource, Event, Excuse, Fingerprint, Ground, Heard, JobSettings, Limit, Phase, Reason, ResumeOn,
+    StopReason, Verdict, Want,
 };
 
 use crate::harness::{Bench, JOB, attempt, beat, end_attempt, found_running, record_verdict, seconds, settings};
@@ -222,4 +223,48 @@ fn a_failed_look_at_an_excused_job_is_unknown_and_ends_nothing() {
     bench.heard(attempt(1), Heard { excuse: excused(0, 60), ..beat(1, 5) });
     bench.tell(Event::LookFailed { subject: JOB, attempt: attempt(1) });
     assert_eq!((bench.verdict(), bench.pass(seconds(10_000))), (Verdict::Unknown, vec![]));
+}
+
+/// The supervisor carries an order out only while what it rests on is so: word of progress or of health voids it.
+#[test]
+fn an_order_for_want_of_progress_rests_on_what_was_seen_and_is_void_with_the_next_progress() {
+    let moves = |sequence, progress| Heard { progress: Some(Fingerprint(progress)), ..beat(sequence, sequence) };
+    let broken = Heard { broken: true, ..moves(9, 1) };
+    let repeats: Vec<Heard> = (2..6).map(|sequence| Heard { still: seconds(sequence), ..moves(sequence, 1) }).collect();
+    for (limits, told, ground) in [
+        ((Limit::At(seconds(5)), Limit::None), &repeats[..], Ground::Still(seconds(5))),
+        ((Limit::None, Limit::At(3)), &repeats[..3], Ground::Repeating { beats: 4 }),
+        ((Limit::None, Limit::None), &[broken][..], Ground::Broken),
+    ] {
+        let mut settings = settings();
+        settings.resume.on.hung = true;
+        (settings.lease.hung_after, settings.lease.looping_after) = limits;
+        let mut bench = Bench::running(settings);
+        bench.heard(attempt(1), moves(1, 1));
+        let (last, before) = told.split_last().unwrap();
+        before.iter().for_each(|heard| _ = bench.heard(attempt(1), *heard));
+        let (subject, heard) = (JOB, *last);
+        bench.policy.handle_event(Event::Heard { subject, attempt: attempt(1), heard }, bench.now);
+        let actions: Vec<Action> = core::iter::from_fn(|| bench.policy.poll_action()).collect();
+        let rests = |action: &Action| matches!(action, Action::EndAttempt { ground: Some(of), .. } if *of == ground);
+        assert!(actions.iter().any(rests), "{ground:?}: {actions:?}");
+        assert_eq!(bench.phase(), Phase::Draining);
+        bench.heard(attempt(1), moves(10, 2));
+        assert_eq!((bench.phase(), bench.verdict()), (Phase::Running, Verdict::Alive), "{ground:?}");
+    }
+}
+
+/// An order that rests on the last beat is void with the next one, also where that says nothing new.
+#[test]
+fn a_loop_that_goes_on_is_ordered_to_end_again() {
+    let mut settings = settings();
+    settings.resume.on.hung = true;
+    settings.lease.looping_after = Limit::At(2);
+    let mut bench = Bench::running(settings);
+    for sequence in 1..=5 {
+        let heard = Heard { progress: Some(Fingerprint(1)), ..beat(sequence, sequence) };
+        let orders = bench.heard(attempt(1), heard);
+        let ends = orders.iter().any(|action| matches!(action, Action::EndAttempt { .. }));
+        assert_eq!(ends, sequence >= 3, "beat {sequence}: {orders:?}");
+    }
 }

@@ -152,6 +152,7 @@ fn events() -> Vec<(&'static str, Event)> {
         ("started", started(present)),
         ("an older one started", started(older)),
         ("a newer one started", started(newer)),
+        ("seen running", Event::AttemptSeen { subject, attempt: present, supervisor: supervisor(present) }),
         ("refused: locked", refused(LaunchFailure::Locked)),
         ("refused: superseded", refused(LaunchFailure::Superseded)),
         ("refused: not wanted", refused(LaunchFailure::NotWanted)),

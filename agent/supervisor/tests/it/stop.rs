@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use latido_protocol::attempt::{Advice, Answer, Beat, Request, StopReason};
-use latido_protocol::{Class, OutcomeKind};
+use latido_protocol::attempt::{Advice, Answer, Beat, Ground, Request, StopReason};
+use latido_protocol::{Class, OutcomeKind, Span};
 
 use crate::support::{Job, is_gone, wait_until};
 
@@ -32,7 +32,7 @@ fn each_reason_has_its_class() {
     for (because, class) in classes {
         let attempt = Job::shell("trap 'exit 0' TERM; echo > ready; while :; do sleep 0.01; done").start();
         attempt.said("ready");
-        let request = Request::Stop { beats: None, grace: None, force: false, because, by: "a test".into() };
+        let request = Request::Stop { ground: None, grace: None, force: false, because, by: "a test".into() };
         attempt.connect().ask(&request);
         let end = attempt.end();
         assert_eq!((end.outcome.code, end.outcome.class), (Some(0), class), "{because:?}");
@@ -116,7 +116,7 @@ fn c133_force_kills_at_once_in_the_middle_of_a_long_grace() {
     wait_until("the stop shows", || attempt.status().stopping);
     assert!(!is_gone(&attempt.process()));
     let force =
-        Request::Stop { beats: None, grace: None, force: true, because: StopReason::Commanded, by: "a test".into() };
+        Request::Stop { ground: None, grace: None, force: true, because: StopReason::Commanded, by: "a test".into() };
     assert_eq!(attempt.connect().ask(&force), Answer::Stopping);
     assert_eq!(attempt.end().outcome.signal, Some(9));
 }
@@ -139,27 +139,36 @@ fn beats_during_a_stop_are_advised_to_stop() {
     assert_eq!(client.beat(Beat::default()), Answer::Advice { advice: Advice::Stop });
     // A commanded stop outranks the one that runs, a weaker one does not.
     let weaker =
-        Request::Stop { beats: None, grace: None, force: true, because: StopReason::Stale, by: "the agent".into() };
+        Request::Stop { ground: None, grace: None, force: true, because: StopReason::Stale, by: "the agent".into() };
     client.ask(&weaker);
     assert_eq!(attempt.end().outcome.class, Class::Stopped);
 }
 
 #[test]
-fn an_order_to_end_for_silence_is_void_where_a_beat_has_come_since() {
+fn an_order_to_end_is_void_where_what_it_rests_on_is_not_so() {
     let attempt = Job::shell("exec sleep 1000").start();
     let mut client = attempt.connect();
     client.beat(Beat::default());
     client.beat(Beat::default());
-    let stale = |beats| Request::Stop {
+    let order = |because, ground| Request::Stop {
         grace: None,
         force: true,
-        beats: Some(beats),
-        because: StopReason::Stale,
+        ground: Some(ground),
+        because,
         by: "the agent".into(),
     };
-    assert!(matches!(client.ask(&stale(1)), Answer::Error { .. }));
+    let hour = Span(Duration::from_secs(3600));
+    for (because, ground) in [
+        (StopReason::Stale, Ground::Silent { for_s: hour }),
+        (StopReason::Hung, Ground::Still { for_s: hour }),
+        (StopReason::Hung, Ground::Repeating { beats: 1 }),
+        (StopReason::Hung, Ground::Broken),
+    ] {
+        assert!(matches!(client.ask(&order(because, ground)), Answer::Error { .. }), "{ground:?}");
+    }
     assert!(!is_gone(&attempt.process()));
-    assert!(matches!(client.ask(&stale(2)), Answer::Stopping));
+    let silent = Ground::Silent { for_s: Span(Duration::from_nanos(1)) };
+    assert!(matches!(client.ask(&order(StopReason::Stale, silent)), Answer::Stopping));
     let end = attempt.end();
     assert_eq!((end.outcome.class, end.stopped_for), (Class::Lost, Some(StopReason::Stale)));
 }

@@ -196,7 +196,7 @@ impl Attempt {
 
     pub(crate) fn stop(&self, grace: Duration) -> Answer {
         self.connect().ask(&Request::Stop {
-            beats: None,
+            ground: None,
             grace: Some(Span(grace)),
             force: false,
             because: StopReason::Commanded,

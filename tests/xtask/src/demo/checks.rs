@@ -214,6 +214,7 @@ mod tests {
             proof: "a test".to_owned(),
             stopped_for: None,
             spent: Default::default(),
+            ran_s: None,
         }
     }
 
