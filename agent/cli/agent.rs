@@ -54,13 +54,16 @@ fn failure(error: &AgentError) -> Failure {
         AgentError::OpenStore(OpenError::Locked { .. }) => {
             Failure::itself(what, why, "close the program that keeps it open, then start the agent again")
         }
-        AgentError::OpenStore(_) | AgentError::ReadStore { .. } | AgentError::SetAside { .. } => Failure::itself(
+        AgentError::OpenStore(_)
+        | AgentError::ReadStore { .. }
+        | AgentError::SetAside { .. }
+        | AgentError::Unrecovered { .. } => Failure::itself(
             what,
             why,
             "make the state directory readable and writable; `latido doctor` shows what is wrong with it",
         ),
         AgentError::System { .. } => Failure::itself(what, why, "look at the limits of this host with `latido doctor`"),
-        AgentError::Panicked => {
+        AgentError::Panicked | AgentError::PartEnded { .. } => {
             Failure::itself(what, why, "start the agent again and report the message above it; jobs run on")
         }
         _ => Failure::itself(what, why, "look at `latido doctor`"),

@@ -298,7 +298,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let doomed = driver.clone();
         let ended = runtime.block_on(async {
-            let life = live(Settings::default(), state.clone(), place, driver, flows, about, None, false);
+            let life = live(Settings::default(), state.clone(), place, driver, flows, about, None, None, false);
             let fault = doomed.ask(|_| -> () { panic!("a fault of latido, made by this test") });
             let (ended, _) = tokio::join!(tokio::time::timeout(Duration::from_secs(60), life), fault);
             ended

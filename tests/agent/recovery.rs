@@ -81,6 +81,7 @@ fn a_resume_whose_launch_was_cut_off_is_carried_out_by_the_next_agent() {
         at: WallTime::from_millis(1),
         until: None,
         by: "latido resume".to_owned(),
+        budget: None,
     };
     disk::replace(&world.state().job(&"a".parse().unwrap()).wanted(), &wanted).unwrap();
     let _agent = Agent::start(&world, BARE);

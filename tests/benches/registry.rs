@@ -61,7 +61,7 @@ fn row(worker: u32) -> WorkerRow {
         host: Some("pod-1".to_owned()),
         pid: Some(42),
         registered_ms: KILLED_MS,
-        beat: BeatRow { sequence: 1, state: Some("waiting".to_owned()), ..BeatRow::default() },
+        beat: BeatRow { sequence: 1, state: Some("waiting".parse().unwrap()), ..BeatRow::default() },
         ..WorkerRow::default()
     }
 }
@@ -110,7 +110,7 @@ fn beat(worker: u32, ticket: u64) -> Fact {
         worker: name(worker).parse().unwrap(),
         epoch: Some(u64::from(worker) + 1),
         sequence: None,
-        state: Some("waiting".to_owned()),
+        state: Some("waiting".parse().unwrap()),
         active_job: None,
         errors: 0,
     };

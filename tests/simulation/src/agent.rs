@@ -55,6 +55,7 @@ fn settings() -> DriverSettings {
         limits: jobs::limits(),
         groups: BTreeMap::new(),
         alerts: AlertSettings::default(),
+        rules: Vec::new(),
         confirms: Vec::new(),
     }
 }

@@ -63,11 +63,8 @@ fn a_late_ending_of_an_older_attempt_does_not_silence_the_one_that_runs() {
     let ended = world.ended(1, 1, Outcome::exited(1));
     world.step(vec![second, ended]);
     world.pass(9 * SECOND);
-    let beat = match world.status(1, Duration::ZERO) {
-        Fact::Heard { status } => Fact::Heard { status: Box::new(Status { attempt: 2, epoch: 2, ..*status }) },
-        other => other,
-    };
-    world.step(vec![beat]);
+    let Fact::Heard { status } = world.status(1, Duration::ZERO) else { unreachable!("it is a status") };
+    world.step(vec![Fact::Heard { status: Box::new(Status { attempt: 2, epoch: 2, ..*status }) }]);
     world.pass(2 * SECOND);
     assert_eq!(world.verdict(), Verdict::Alive);
 }

@@ -47,7 +47,7 @@ fn a_restart_of_the_agent_neither_forgets_an_excuse_nor_renews_it() {
     let mut during = Bench::found(strict(), found_running(1, told(300, 300)));
     assert_eq!(during.view().because, Reason::Excused { left: seconds(300) });
     let mut actions = during.pass(seconds(300 + 179));
-    actions.retain(|action| !matches!(action, latido_policy::Action::RecordVerdict { .. }));
+    actions.retain(|action| !matches!(action, Action::RecordVerdict { .. }));
     assert_eq!(actions, []);
     let mut afterwards = Bench::found(strict(), found_running(1, told(700, 700)));
     assert_eq!(afterwards.view().silence, Some(seconds(100)), "since its end");
@@ -139,9 +139,10 @@ fn c042_a_job_that_prints_nothing_and_computes_is_never_ended_for_it() {
     for second in 1..600 {
         bench.pass(seconds(1));
         let told = Heard { still: seconds(second), idle: Some(Duration::ZERO), has_output: false, ..beat(0, second) };
-        let ended = bench.heard(attempt(1), told).iter().any(|action| {
-            matches!(action, latido_policy::Action::EndAttempt { .. } | latido_policy::Action::RecordPhase { .. })
-        });
+        let ended = bench
+            .heard(attempt(1), told)
+            .iter()
+            .any(|action| matches!(action, Action::EndAttempt { .. } | Action::RecordPhase { .. }));
         assert!(!ended, "at {second}s");
     }
     assert_eq!(bench.verdict(), Verdict::Hung);
