@@ -14,7 +14,9 @@ use latido::jobs::stop::{self, StopOrder};
 use latido::settings::MoneyLimit;
 use latido_process::Signal;
 use latido_process::signals::Signals;
+use latido_protocol::control::{Answer, Request};
 use latido_protocol::files::{Budget, JobSettings};
+use latido_protocol::status::SubjectKind;
 use latido_protocol::{FORMAT_VERSION, SubjectName};
 use serde::Serialize;
 
@@ -64,6 +66,9 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure
         settings,
         by: BY.to_owned(),
     };
+    if let Some(name) = &args.name {
+        free_of_others(context, name)?;
+    }
     if args.dry_run {
         if args.name.is_none() {
             new.name = make::free_name(&context.state, &new.name).unwrap_or(new.name);
@@ -98,6 +103,28 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure
             foreground(context, &name, attempt, &signals)
         }
     }
+}
+
+/// A name stands for one subject: beats for it would reach the wrong one.
+fn free_of_others(context: &Context, name: &SubjectName) -> Result<(), Failure> {
+    let request = Request::Status { subjects: vec![name.clone()] };
+    let kind = if context.settings.checks.contains_key(name) {
+        Some(SubjectKind::Check)
+    } else if context.settings.processes.contains_key(name) {
+        Some(SubjectKind::Process)
+    } else if let Ok(Answer::Status { document }) = client::ask_agent(&context.state, request, POKE_WITHIN) {
+        document.subjects.into_iter().map(|subject| subject.kind).find(|kind| *kind != SubjectKind::Job)
+    } else {
+        None
+    };
+    let other = match kind {
+        None | Some(SubjectKind::Job) => return Ok(()),
+        Some(SubjectKind::Check) => "a check",
+        Some(SubjectKind::Process) => "a watched process",
+        Some(SubjectKind::Worker) => "a worker",
+    };
+    let why = format!("the name is in use by {other}");
+    Err(Failure::refused(format!("cannot start a job `{name}`"), why, "choose another --name"))
 }
 
 fn listen() -> Result<Signals, Failure> {

@@ -185,7 +185,7 @@ impl Actions {
         }
     }
 
-    /// Tries until the disk takes it: what is proven lost is resumed only once that is recorded.
+    /// Tries until it can be recorded: what is proven lost is resumed only then.
     async fn record_lost(&self, attempt: AttemptName) -> Fact {
         loop {
             let (state, lost) = (self.jobs.state().clone(), attempt.clone());

@@ -24,6 +24,8 @@ use crate::sources::database;
 use crate::sources::jobs::Jobs;
 use crate::sources::{kept_signals, watched};
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 type Thread = std::thread::JoinHandle<()>;
 
 /// Why the agent ended otherwise than by order.
@@ -159,14 +161,13 @@ async fn live(
     // Clients are answered while jobs are still being recovered: what they ask waits behind the facts.
     let mut serving = tokio::spawn(control.serve(listener));
 
-    let version = env!("CARGO_PKG_VERSION");
-    let _ended = driver.tell(Fact::Noted { what: "started".to_owned(), detail: format!("latido {version}") }).await;
+    note(&driver, "started", format!("latido {VERSION}")).await;
     if let Some(detail) = remark {
-        let _ended = driver.tell(Fact::Noted { what: "store-set-aside".to_owned(), detail }).await;
+        note(&driver, "store-set-aside", detail).await;
     }
     let recovered = recover(&settings, &jobs).await;
     let watching = watched::look(&settings, &driver).await;
-    tracing::info!(version, "the agent watches");
+    tracing::info!(version = VERSION, "the agent watches");
 
     let result = match recovered {
         Ok(()) if once => {
@@ -185,12 +186,17 @@ async fn live(
     acting.abort();
     plugins.stop().await;
     jobs.stop();
-    let _ended = driver.tell(Fact::Noted { what: "stopped".to_owned(), detail: "jobs run on".to_owned() }).await;
+    note(&driver, "stopped", "jobs run on".to_owned()).await;
     drop((driver, jobs, plugins, acting, serving));
     let ended = joined(thread, written).await;
     // The place is given up last.
     drop(place);
     ended.and(result)
+}
+
+/// Enters a word about the agent itself into the journal.
+async fn note(driver: &DriverHandle, what: &str, detail: String) {
+    let _ended = driver.tell(Fact::Noted { what: what.to_owned(), detail }).await;
 }
 
 /// Waits for the driver's thread, and then for the recording's, which the driver's last line went to.

@@ -47,6 +47,22 @@ fn a_claim_ends_with_0_and_a_second_one_with_1() {
     world.latido(&["release", "acme/shop#42", "--epoch", &epoch.to_string()]).ends_with(4);
 }
 
+/// Two subjects of one name would take each other's beats.
+#[test]
+fn a_name_belongs_to_one_subject() {
+    let world = World::new();
+    let _agent = Agent::start(&world, &format!("{BARE}[check.nightly]\nevery = \"1h\"\n"));
+    register(&world, "builder");
+    for (name, kind) in [("builder", "a worker"), ("nightly", "a check")] {
+        let refused = world.latido(&["run", "--detach", "--name", name, "--", "sleep", "1000"]).ends_with(4);
+        assert!(refused.stderr.contains(&format!("the name is in use by {kind}")), "{refused:?}");
+    }
+    world.detach("job", &[], "exec sleep 1000");
+    for name in ["job", "nightly"] {
+        world.latido(&["worker", "register", name]).ends_with(4);
+    }
+}
+
 #[test]
 fn what_is_over_the_capacity_ends_with_4() {
     let world = World::new();

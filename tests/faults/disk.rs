@@ -64,7 +64,7 @@ fn a_stop_ends_its_job_although_the_disk_is_full() {
     let outside = World::new();
     let Some(mount) = Mount::small(&outside, "4m") else { return };
     let world = World::with_state(&mount.path().join("state"));
-    world.detach("a", &["--grace", "1s"], "exec sleep 1000");
+    world.detach("a", &[], "exec sleep 1000");
     let pid = world.start("a", 1).process.unwrap().pid;
     mount.fill();
     let ran = world.latido(&["stop", "a"]).ends_with(125);

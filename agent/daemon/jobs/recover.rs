@@ -83,11 +83,16 @@ pub enum RecoverError {
 }
 
 impl RecoverError {
-    /// True when the same may succeed later although nothing of the job changes: the disk was full or away.
+    /// True when the same may succeed later: the disk was full or away, or something that held the lock has ended.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
-            Self::Lock { .. } | Self::Record { .. } | Self::Unreadable { .. } | Self::Ledger { .. } => true,
-            Self::NoAttempt { .. } | Self::Locked { .. } | Self::NotProven { .. } => false,
+            Self::Lock { .. }
+            | Self::Record { .. }
+            | Self::Unreadable { .. }
+            | Self::Ledger { .. }
+            | Self::Locked { .. }
+            | Self::NotProven { .. } => true,
+            Self::NoAttempt { .. } => false,
         }
     }
 }

@@ -75,21 +75,18 @@ fn body(body: Body) -> guest::Body {
             })
         }
         Body::Alert(told) => guest::Body::Alert(alert(*told)),
-        Body::Phase { subject, attempt, epoch, phase, reason } => guest::Body::Other(guest::OtherEntry {
-            kind: "phase".to_owned(),
-            subject: Some(subject.into()),
-            attempt: Some(attempt),
-            epoch: Some(epoch),
-            detail: format!("{phase}: {reason}"),
-        }),
-        Body::Agent { what, detail } => guest::Body::Other(guest::OtherEntry {
-            kind: "agent".to_owned(),
-            subject: None,
-            attempt: None,
-            epoch: None,
-            detail: format!("{what}: {detail}"),
-        }),
+        Body::Phase { subject, attempt, epoch, phase, reason } => {
+            other("phase", Some((subject.into(), attempt, epoch)), format!("{phase}: {reason}"))
+        }
+        Body::Agent { what, detail } => other("agent", None, format!("{what}: {detail}")),
     }
+}
+
+/// What the package has no case for: its kind, the attempt that it is about, and words.
+fn other(kind: &str, about: Option<(String, u32, u64)>, detail: String) -> guest::Body {
+    let (subject, attempt, epoch) =
+        about.map_or((None, None, None), |(subject, attempt, epoch)| (Some(subject), Some(attempt), Some(epoch)));
+    guest::Body::Other(guest::OtherEntry { kind: kind.to_owned(), subject, attempt, epoch, detail })
 }
 
 /// What has no field of its own in the package stands in the attributes.

@@ -109,10 +109,14 @@ impl Control {
     async fn answer(&self, request: Request, write: &mut OwnedWriteHalf) -> Result<(), Gone> {
         let answer = match request {
             Request::Hello => Answer::Hello { agent: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() },
-            Request::Status { subjects } => match self.document(subjects).await {
-                Ok(document) => Answer::Status { document: Box::new(document) },
-                Err(error) => refused(&error),
-            },
+            Request::Status { subjects } => {
+                // Who is not found yet would be missing, and all would look well.
+                self.jobs.recovered().await;
+                match self.document(subjects).await {
+                    Ok(document) => Answer::Status { document: Box::new(document) },
+                    Err(error) => refused(&error),
+                }
+            }
             Request::Changed { job } => match self.jobs.look_at(job).await {
                 Ok(()) => Answer::Done,
                 Err(error) => refused(&error),

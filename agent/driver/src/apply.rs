@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use latido_policy::{self as policy, Event, Moment, SubjectId};
-use latido_protocol::files::{Budget, End, Start, Status, Wanted};
+use latido_protocol::files::{End, Start, Status, Wanted};
 use latido_protocol::journal::Body;
 use latido_protocol::registry::{Question, Registration, Reply};
-use latido_protocol::status::SubjectKind;
 use latido_protocol::{Class, Span, SubjectName, WallTime};
 use latido_store::Store;
 
-use crate::book::Latest;
-use crate::fact::{AttemptName, Fact, FoundAttempt, FoundJob, FoundState};
+use crate::fact::{AttemptName, Fact};
+use crate::found::NOBODY;
 use crate::{Driver, record, translate};
 
 impl<S: Store> Driver<S> {
@@ -89,152 +88,24 @@ impl<S: Store> Driver<S> {
         Some(Reply::Refused { because: format!("a {} has this name", translate::kind(kind)) })
     }
 
-    fn about(&mut self, attempt: &AttemptName, now: Moment, event: impl Fn(SubjectId, policy::Attempt) -> Event) {
+    pub(crate) fn about(
+        &mut self,
+        attempt: &AttemptName,
+        now: Moment,
+        event: impl Fn(SubjectId, policy::Attempt) -> Event,
+    ) {
         if let Some(id) = self.book.id(&attempt.job) {
             self.policy.handle_event(event(id, attempt.to_policy()), now);
         }
     }
 
-    fn remark(&mut self, attempt: &AttemptName, detail: String) {
+    pub(crate) fn remark(&mut self, attempt: &AttemptName, detail: String) {
         if let Some(latest) = self.book.id(&attempt.job).and_then(|id| self.book.latest_mut(id)) {
             latest.remark = (!detail.is_empty()).then_some(detail);
         }
     }
 
-    /// A job that is known already is compared with what is known, so that looking again is always harmless.
-    fn job_found(&mut self, found: FoundJob, now: Moment, wall: WallTime) {
-        let name = found.job.name.clone();
-        if let Some(id) = self.book.id(&name) {
-            if self.book.watched(id).is_some() {
-                tracing::warn!(job = %name, "the config gives the name of this job to another subject; it is not judged");
-                return;
-            }
-            let same = self.book.latest(id).is_some_and(|latest| latest.job.created_at == found.job.created_at);
-            if same {
-                self.job_found_again(&name, found, now, wall);
-                return;
-            }
-            // Removed and made anew while nobody looked.
-            self.job_removed(&name, now, wall);
-        }
-        let stored = self.stored.remove(&name).filter(|stored| stored.kind == translate::kind(SubjectKind::Job));
-        let mut latest = Latest::new(found.job.clone(), found.wanted.clone());
-        let (mut pickups, mut epoch) = (found.pickups, found.epoch);
-        let recorded = stored.as_ref().and_then(|stored| stored.recorded);
-        let given_up = stored.as_ref().and_then(|stored| stored.state.given_up);
-        let is_given_up = given_up.is_some_and(|given_up| given_up.holds(&found));
-        if let Some(stored) = stored {
-            latest.row_epoch = stored.epoch;
-            latest.journaled_start = stored.state.journaled_start;
-            latest.journaled_end = stored.state.journaled_end;
-            latest.line = stored.state.line;
-            pickups = pickups.max(stored.pickups);
-            // An epoch that was ordered and came to no file is spent all the same.
-            epoch = epoch.max(stored.epoch);
-        }
-        let id = self.book.add(latest);
-        self.journal_earlier(id, &found.earlier, wall);
-        let attempt = found.attempt.as_ref().map(found_attempt);
-        let (history, ended_ago) = past(&found, wall);
-        if let Some(found) = found.attempt {
-            self.keep_start(id, found.start, wall);
-            if let Some(status) = found.status {
-                self.keep_status(id, status, now, wall);
-            }
-            if let FoundState::Ended(end) = found.state {
-                self.keep_end(id, *end, Lost { pickups, silence: None }, wall);
-            }
-        }
-        let slots = self.slots.set(&found.job.settings.slots);
-        let event = Event::JobAdded {
-            subject: id,
-            settings: translate::settings(&found.job.settings, slots, translate::fingerprint(&found.job.name).0),
-            found: policy::Found {
-                want: translate::want(&found.wanted, wall),
-                epoch: policy::Epoch(epoch),
-                pickups,
-                history,
-                attempt,
-                ended_ago,
-                recorded,
-                is_given_up,
-            },
-        };
-        self.policy.handle_event(event, now);
-        self.ask_rules(id);
-        self.touch(id);
-    }
-
-    fn job_found_again(&mut self, name: &SubjectName, found: FoundJob, now: Moment, wall: WallTime) {
-        if let Some(id) = self.book.id(name) {
-            self.journal_earlier(id, &found.earlier, wall);
-            if self.was_resumed_by_hand(id, &found) {
-                self.policy.handle_event(Event::ResumedElsewhere { subject: id }, now);
-            }
-        }
-        self.budget_found(name, found.job.settings.resume.budget, now);
-        // The attempt first: a resume that somebody else has carried out already orders no launch.
-        if let Some(attempt) = found.attempt {
-            self.attempt_found_again(attempt, now, wall);
-        }
-        self.want_changed(name, found.wanted, now, wall);
-    }
-
-    /// A person may have given it more, or less, since.
-    fn budget_found(&mut self, name: &SubjectName, budget: Budget, now: Moment) {
-        let Some(id) = self.book.id(name) else { return };
-        let Some(latest) = self.book.latest_mut(id) else { return };
-        if latest.job.settings.resume.budget != budget {
-            latest.job.settings.resume.budget = budget;
-            let event = Event::BudgetChanged { subject: id, budget: translate::budget(budget) };
-            self.policy.handle_event(event, now);
-        }
-    }
-
-    /// Answers whether a person launched what is found, and this agent did not order it.
-    fn was_resumed_by_hand(&self, id: SubjectId, found: &FoundJob) -> bool {
-        let start = found.attempt.as_ref().map(|attempt| &attempt.start).filter(|start| start.by_hand);
-        let known = self.policy.subject(id).map_or(0, |view| view.attempt.epoch.0);
-        start.is_some_and(|start| start.epoch > known)
-    }
-
-    /// Tells the journal of attempts that began and ended while nobody watched.
-    fn journal_earlier(&mut self, id: SubjectId, earlier: &[(Start, End)], wall: WallTime) {
-        let Some(latest) = self.book.latest_mut(id) else { return };
-        for (start, end) in earlier {
-            if start.epoch > latest.journaled_start {
-                latest.journaled_start = start.epoch;
-                self.pending.entries.push(record::entry(wall, &record::attempt_started(start)));
-            }
-            if end.epoch > latest.journaled_end {
-                latest.journaled_end = end.epoch;
-                self.pending.entries.push(record::entry(wall, &record::attempt_ended(end)));
-            }
-        }
-    }
-
-    fn attempt_found_again(&mut self, attempt: FoundAttempt, now: Moment, wall: WallTime) {
-        match attempt.state {
-            FoundState::Launching => {}
-            FoundState::Running => {
-                self.attempt_seen(attempt.start, now, wall);
-                if let Some(status) = attempt.status {
-                    self.heard(status, now, wall);
-                }
-            }
-            FoundState::Unattended(process) => {
-                let gone = AttemptName::of(&attempt.start);
-                self.attempt_started(attempt.start, now, wall);
-                self.about(&gone, now, |subject, attempt| Event::SupervisorGone { subject, attempt, process });
-            }
-            FoundState::Ended(end) => {
-                self.attempt_started(attempt.start, now, wall);
-                self.attempt_ended(*end, now, wall);
-            }
-        }
-    }
-
-    fn job_removed(&mut self, name: &SubjectName, now: Moment, wall: WallTime) {
+    pub(crate) fn job_removed(&mut self, name: &SubjectName, now: Moment, wall: WallTime) {
         if let Some(id) = self.book.remove_job(name) {
             self.policy.handle_event(Event::JobRemoved { subject: id }, now);
             self.forget_alerts(policy::About::Subject(id));
@@ -244,7 +115,7 @@ impl<S: Store> Driver<S> {
         }
     }
 
-    fn want_changed(&mut self, name: &SubjectName, wanted: Wanted, now: Moment, wall: WallTime) {
+    pub(crate) fn want_changed(&mut self, name: &SubjectName, wanted: Wanted, now: Moment, wall: WallTime) {
         let Some(id) = self.book.id(name) else { return };
         let Some(latest) = self.book.latest_mut(id) else { return };
         // An epoch alone is no change of what is wanted: every launch writes one.
@@ -256,7 +127,7 @@ impl<S: Store> Driver<S> {
         }
     }
 
-    fn attempt_started(&mut self, start: Start, now: Moment, wall: WallTime) {
+    pub(crate) fn attempt_started(&mut self, start: Start, now: Moment, wall: WallTime) {
         let process = start.process.as_ref().map(translate::process);
         self.attempt_runs(start, now, wall, |subject, attempt, supervisor| Event::AttemptStarted {
             subject,
@@ -267,7 +138,7 @@ impl<S: Store> Driver<S> {
     }
 
     /// A look is proof that it lives; word of a start may come late.
-    fn attempt_seen(&mut self, start: Start, now: Moment, wall: WallTime) {
+    pub(crate) fn attempt_seen(&mut self, start: Start, now: Moment, wall: WallTime) {
         self.attempt_runs(start, now, wall, |subject, attempt, supervisor| Event::AttemptSeen {
             subject,
             attempt,
@@ -275,7 +146,7 @@ impl<S: Store> Driver<S> {
         });
     }
 
-    fn attempt_runs(
+    pub(crate) fn attempt_runs(
         &mut self,
         start: Start,
         now: Moment,
@@ -297,7 +168,7 @@ impl<S: Store> Driver<S> {
         self.policy.handle_event(event, now);
     }
 
-    fn heard(&mut self, status: Status, now: Moment, wall: WallTime) {
+    pub(crate) fn heard(&mut self, status: Status, now: Moment, wall: WallTime) {
         let Some(id) = self.book.id(&status.job) else { return };
         let Some(latest) = self.book.latest(id) else { return };
         // What has ended never changes: a late beat of it is nobody's.
@@ -314,7 +185,7 @@ impl<S: Store> Driver<S> {
         self.policy.handle_event(event, now);
     }
 
-    fn attempt_ended(&mut self, end: End, now: Moment, wall: WallTime) {
+    pub(crate) fn attempt_ended(&mut self, end: End, now: Moment, wall: WallTime) {
         let Some(id) = self.book.id(&end.job) else { return };
         let event = Event::AttemptEnded {
             subject: id,
@@ -328,7 +199,7 @@ impl<S: Store> Driver<S> {
         self.policy.handle_event(event, now);
     }
 
-    fn keep_start(&mut self, id: SubjectId, start: Start, wall: WallTime) {
+    pub(crate) fn keep_start(&mut self, id: SubjectId, start: Start, wall: WallTime) {
         let Some(latest) = self.book.latest_mut(id) else { return };
         // A launch that is under way has no process yet; it is written down when it runs or ends.
         if start.epoch > latest.journaled_start && start.supervisor.is_some() {
@@ -345,7 +216,7 @@ impl<S: Store> Driver<S> {
         self.touch(id);
     }
 
-    fn keep_status(&mut self, id: SubjectId, status: Status, now: Moment, wall: WallTime) {
+    pub(crate) fn keep_status(&mut self, id: SubjectId, status: Status, now: Moment, wall: WallTime) {
         let history_every = self.history_every;
         let Some(latest) = self.book.latest_mut(id) else { return };
         let due = latest.sampled_at.is_none_or(|sampled| now.since(sampled) >= history_every);
@@ -356,7 +227,7 @@ impl<S: Store> Driver<S> {
         latest.status = Some(status);
     }
 
-    fn keep_end(&mut self, id: SubjectId, end: End, lost: Lost, wall: WallTime) {
+    pub(crate) fn keep_end(&mut self, id: SubjectId, end: End, lost: Lost, wall: WallTime) {
         let Some(latest) = self.book.latest_mut(id) else { return };
         if end.epoch > latest.journaled_end {
             latest.journaled_end = end.epoch;
@@ -386,46 +257,9 @@ impl<S: Store> Driver<S> {
 }
 
 /// What the entry `lease-expired` says beside the ending.
-struct Lost {
+pub(crate) struct Lost {
     /// lost attempts, this one counted
-    pickups: u32,
+    pub(crate) pickups: u32,
     /// listening time without a beat; `None` where nobody listened
-    silence: Option<Duration>,
-}
-
-/// What the files tell of the attempts before the latest, and how long ago that one ended.
-fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
-    let mut history = translate::history(found.spent_before, found.earlier.iter().map(|(start, end)| (start, end)));
-    let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
-    translate::begin(&mut history, &latest.start);
-    match &latest.state {
-        FoundState::Ended(end) => {
-            (history, Duration::from_millis(wall.as_millis().saturating_sub(end.ended_at.as_millis())))
-        }
-        FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => (history, Duration::ZERO),
-    }
-}
-
-/// Stands for a supervisor that is not recorded yet; no process has this identity.
-const NOBODY: policy::ProcessId =
-    policy::ProcessId { boot: policy::Fingerprint(0), namespace: 0, pid: 0, start_time: 0 };
-
-fn found_attempt(found: &FoundAttempt) -> policy::FoundAttempt {
-    policy::FoundAttempt {
-        attempt: translate::attempt(found.start.attempt, found.start.epoch),
-        state: match &found.state {
-            FoundState::Launching => policy::FoundState::Launching,
-            FoundState::Running => running(&found.start, found.status.as_ref()),
-            FoundState::Unattended(process) => policy::FoundState::Unattended { process: *process },
-            FoundState::Ended(end) => policy::FoundState::Ended(translate::ending(end)),
-        },
-    }
-}
-
-fn running(start: &Start, status: Option<&Status>) -> policy::FoundState {
-    policy::FoundState::Running {
-        supervisor: start.supervisor.as_ref().map_or(NOBODY, translate::process),
-        process: start.process.as_ref().map(translate::process),
-        heard: status.map(translate::heard).unwrap_or_default(),
-    }
+    pub(crate) silence: Option<Duration>,
 }

@@ -17,6 +17,7 @@ mod calendar;
 mod carry;
 mod document;
 mod fact;
+mod found;
 mod limits;
 mod listening;
 mod memory;
@@ -274,32 +275,6 @@ impl<S: Store> Driver<S> {
         self.store
     }
 
-    /// The place in line of a job that waited to start when the store was written last and has not been told of yet.
-    /// Whoever tells of jobs in this order keeps the line.
-    pub fn line(&self, job: &SubjectName) -> Option<u64> {
-        self.stored.get(job).and_then(|stored| stored.state.line)
-    }
-
-    /// Forgets subjects that the store remembers and no folder stands for. Called once, after recovery, with the names
-    /// whose folders could not be read: they are there, and are found when they can be. What needs a slot is launched from
-    /// then on.
-    pub fn forget_absent(&mut self, unread: &BTreeSet<SubjectName>, wall: latido_protocol::WallTime) {
-        self.record_forgetting(unread, wall);
-        let (kept, gone) = std::mem::take(&mut self.stored).into_iter().partition(|(name, _)| unread.contains(name));
-        self.stored = kept;
-        let gone: BTreeMap<SubjectName, StoredRow> = gone;
-        for (name, stored) in gone {
-            if self.book.id(&name).is_none() {
-                self.pending.removed.push(record::text(&name));
-                self.pending.entries.push(record::entry(wall, &record::removed(&stored.kind, &name)));
-            }
-        }
-        for id in self.book.take_reserved(unread) {
-            self.forget_alerts(latido_policy::About::Subject(id));
-        }
-        self.policy.handle_event(Event::RecoveryEnded, self.listening.now());
-    }
-
     /// The latest whole records of a job.
     pub fn latest(&self, job: &SubjectName) -> Option<&Latest> {
         self.book.id(job).and_then(|id| self.book.latest(id))
@@ -308,16 +283,6 @@ impl<S: Store> Driver<S> {
     /// All jobs' names.
     pub fn names(&self) -> Vec<SubjectName> {
         self.book.iter().map(|(name, _, _)| name.clone()).collect()
-    }
-
-    /// Jobs of whose latest attempt it cannot be told that it is over, or of which an orphan is left: nobody watches these,
-    /// so they have to be looked at now and then.
-    pub fn in_doubt(&self) -> Vec<SubjectName> {
-        let is_in_doubt = |id| {
-            let verdict = self.policy.subject(id).map(|view| view.verdict);
-            matches!(verdict, Some(latido_policy::Verdict::Unknown | latido_policy::Verdict::Orphaned))
-        };
-        self.book.iter().filter(|(_, id, _)| is_in_doubt(*id)).map(|(name, _, _)| name.clone()).collect()
     }
 
     /// Events that met a state in which they cannot happen, since the start. Not zero is a fault of latido.

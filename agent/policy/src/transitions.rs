@@ -11,8 +11,7 @@ use crate::{
     Proposal, Reason, Spent, StopReason,
 };
 
-/// Launches refused in a row after which the job is held: with the delays between them about five minutes, longer than
-/// an ordinary lock or a full disk lasts without somebody who looks at it.
+/// Launches refused in a row after which the job is held: five minutes, longer than an ordinary lock or full disk lasts.
 const LAUNCH_REFUSALS_MAX: u32 = 10;
 
 /// A strategy that waits is not asked again sooner, so that one that always waits costs nothing.
@@ -135,7 +134,7 @@ impl Job {
             }
             // Its supervisor has not been reached, or does not find what the order rests on: it is judged anew.
             State::Draining { running, order: Some(order @ (StopReason::Stale | StopReason::Hung)) }
-                if !heard.stopping && self.goal != Goal::Stop && !self.stands(&running, order, has_beaten, now) =>
+                if !heard.stopping && !self.stands(&running, order, has_beaten, now) =>
             {
                 self.turn(State::Running(running), Reason::AttemptRuns { number: running.attempt.number });
             }

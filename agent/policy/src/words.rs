@@ -77,8 +77,8 @@ impl fmt::Display for Reason {
             Self::NoProgress { attempts, attempts_max } => {
                 write!(f, "{attempts} attempts in a row made no new checkpoint, and {attempts_max} are allowed")
             }
-            Self::PickupsSpent { pickups, max_pickups } => {
-                write!(f, "it was lost {pickups} times, and is given up at {max_pickups}")
+            Self::PickupsSpent { pickups: n, max_pickups: max } => {
+                write!(f, "it was lost {n} times, and is given up at {max}")
             }
             Self::IdenticalDeaths { deaths, ran_for } => {
                 let last = Span(ran_for);

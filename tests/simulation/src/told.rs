@@ -64,9 +64,7 @@ impl World {
             | Fact::Watched(_)
             | Fact::Asked { .. }
             | Fact::GroupLockSeen { .. }
-            | Fact::Noted { .. } => {
-                return;
-            }
+            | Fact::Noted { .. } => return,
         };
         if let (Some(job), Some(excuse)) = (self.job_of(name.as_str()), excuse) {
             self.reference.jobs[job].excuses.insert(excuse);
