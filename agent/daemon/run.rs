@@ -147,8 +147,7 @@ async fn live(
     let opened = database::Opened::at(state.database());
     let mut terminate = signal(SignalKind::terminate()).map_err(system("a signal handler"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(system("a signal handler"))?;
-    let listener =
-        UnixListener::from_std(place.listener().map_err(system("its socket"))?).map_err(system("its socket"))?;
+    let listener = place.listener().and_then(UnixListener::from_std).map_err(system("its socket"))?;
 
     let jobs = Jobs::new(state, driver.clone());
     let (written, completing) =

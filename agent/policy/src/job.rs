@@ -11,12 +11,20 @@ use crate::{
     SubjectView, Verdict, Want, judge, next_change,
 };
 
+/// What a job is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Run,
+    Stop,
+    Resume,
+    /// time has passed: to go on where it is due
+    Go,
+}
+
 /// What the state machine of one job can be told. (A pause means the same in every state and is no input of it.)
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input {
-    RunWanted,
-    StopWanted,
-    ResumeWanted,
+    Asked(Ask),
     Started {
         attempt: Attempt,
         supervisor: ProcessId,
@@ -53,7 +61,6 @@ pub(crate) enum Input {
     LookFailed {
         attempt: Attempt,
     },
-    TimedOut,
 }
 
 /// How the attempt that an input names stands to the one that is known.
@@ -143,9 +150,9 @@ impl Job {
         let mut commands = Vec::new();
         self.note_want(want, now);
         match (want, self.goal) {
-            (Want::Stop, _) => self.step(Input::StopWanted, now, &mut commands, out),
-            (Want::Resume, _) => self.step(Input::ResumeWanted, now, &mut commands, out),
-            (Want::Run, Goal::Run | Goal::Resume) => self.step(Input::RunWanted, now, &mut commands, out),
+            (Want::Stop, _) => self.step(Input::Asked(Ask::Stop), now, &mut commands, out),
+            (Want::Resume, _) => self.step(Input::Asked(Ask::Resume), now, &mut commands, out),
+            (Want::Run, Goal::Run | Goal::Resume) => self.step(Input::Asked(Ask::Run), now, &mut commands, out),
             (Want::Run, Goal::Stop) | (Want::Pause(_), Goal::Run | Goal::Stop | Goal::Resume) => {}
         }
         self.settle(now, &mut commands, out);
@@ -164,7 +171,7 @@ impl Job {
     pub(crate) fn time_out(&mut self, now: Moment, out: &mut Outbox) {
         match self.pause {
             Some(Pause { until: Some(until), .. }) if until <= now => self.want(Want::Run, now, out),
-            Some(_) | None => self.handle(Input::TimedOut, now, out),
+            Some(_) | None => self.handle(Input::Asked(Ask::Go), now, out),
         }
     }
 

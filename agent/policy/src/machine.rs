@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::job::{Aim, Goal, Input, Job, Outbox};
+use crate::job::{Aim, Ask, Goal, Input, Job, Outbox};
 use crate::state::{Doubt, Lost, Past, State};
 use crate::{Action, Attempt, Life, Moment, Reason};
 
@@ -25,7 +25,7 @@ impl Job {
     pub(crate) fn sort(&mut self, input: Input, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
         use Input as I;
         let aim = match input {
-            I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut => Aim::Current,
+            I::Asked(_) => Aim::Current,
             I::Started { attempt, .. }
             | I::Seen { attempt, .. }
             | I::Refused { attempt, .. }
@@ -44,46 +44,55 @@ impl Job {
             (Aim::Refused | Aim::Newer, I::Ended { attempt, ending }) => {
                 self.take_over(attempt, ending, now, commands, out);
             }
-            (Aim::Newer, I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut | I::Heard { .. })
+            (Aim::Newer, I::Asked(_) | I::Heard { .. })
             | (Aim::Newer, I::Refused { .. } | I::SupervisorGone { .. } | I::OrphanEnded { .. })
             | (Aim::Newer, I::Answered { .. } | I::LookFailed { .. }) => out.unexpected(),
             (Aim::Older | Aim::Refused, _) => out.refuse(),
         }
     }
 
-    /// The state machine: what each state makes of each input about its own attempt.
-    pub(crate) fn step(&mut self, input: Input, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
-        use Input as I;
+    /// The first half of the state machine: what each state makes of what is wanted, and of the passing of time.
+    fn asked(&mut self, ask: Ask, now: Moment, commands: &mut Vec<Action>) {
+        use Ask as A;
         use State as S;
-        match (self.state, input) {
+        match (self.state, ask) {
             // What is wanted. It is noted already; `settle` ends what runs and starts whose turn it is, and what ends
             // comes back by itself.
-            (S::Pending, I::RunWanted | I::ResumeWanted) => self.launch(Past::NONE, Reason::FirstAttempt),
-            (S::Pending, I::StopWanted) => self.turn(S::Ended(Past::NONE), Reason::Commanded),
+            (S::Pending, A::Run | A::Resume) => self.launch(Past::NONE, Reason::FirstAttempt),
+            (S::Pending, A::Stop) => self.turn(S::Ended(Past::NONE), Reason::Commanded),
             (
                 S::Queued { past, .. }
                 | S::BackingOff { past, .. }
                 | S::Asking { past, .. }
                 | S::Held(past)
                 | S::Stuck(past),
-                I::StopWanted,
+                A::Stop,
             ) => self.turn(S::Ended(past), Reason::Commanded),
             (
                 S::Queued { past, .. } | S::BackingOff { past, .. } | S::Held(past) | S::Stuck(past) | S::Ended(past),
-                I::ResumeWanted,
+                A::Resume,
             ) => self.resume_by_hand(past, now, commands),
-            (S::Launching { .. } | S::Running(_) | S::Asking { .. }, I::ResumeWanted) => self.goal = Goal::Run,
-            (S::BackingOff { .. }, I::RunWanted | I::TimedOut) => self.go_on(now, commands),
-            (S::Unproven(lost, doubt), I::RunWanted | I::StopWanted | I::ResumeWanted) => {
+            (S::Launching { .. } | S::Running(_) | S::Asking { .. }, A::Resume) => self.goal = Goal::Run,
+            (S::BackingOff { .. }, A::Run | A::Go) => self.go_on(now, commands),
+            (S::Unproven(lost, doubt), A::Run | A::Stop | A::Resume) => {
                 self.reconsider(lost, doubt, commands);
             }
-            (S::Launching { .. } | S::Running(_), I::RunWanted | I::StopWanted | I::TimedOut)
-            | (S::Draining { .. }, I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut)
-            | (S::EndingOrphan(_), I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut)
-            | (S::RecordingLost(_), I::RunWanted | I::StopWanted | I::ResumeWanted | I::TimedOut)
-            | (S::Queued { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_), I::RunWanted | I::TimedOut)
-            | (S::Ended(_), I::RunWanted | I::StopWanted | I::TimedOut)
-            | (S::Pending | S::Unproven(..), I::TimedOut) => {}
+            (S::Launching { .. } | S::Running(_), A::Run | A::Stop | A::Go)
+            | (S::Draining { .. }, A::Run | A::Stop | A::Resume | A::Go)
+            | (S::EndingOrphan(_), A::Run | A::Stop | A::Resume | A::Go)
+            | (S::RecordingLost(_), A::Run | A::Stop | A::Resume | A::Go)
+            | (S::Queued { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_), A::Run | A::Go)
+            | (S::Ended(_), A::Run | A::Stop | A::Go)
+            | (S::Pending | S::Unproven(..), A::Go) => {}
+        }
+    }
+
+    /// The other half, and the way into both: what each state makes of each input about its own attempt.
+    pub(crate) fn step(&mut self, input: Input, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
+        use Input as I;
+        use State as S;
+        match (self.state, input) {
+            (_, I::Asked(ask)) => self.asked(ask, now, commands),
             // How a launch went.
             (S::Launching { .. }, I::Started { attempt, supervisor })
             | (S::Launching { .. } | S::Unproven(_, Doubt::Unknown), I::Seen { attempt, supervisor }) => {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::alerts::Alerts;
 use crate::blackout::{Blackout, BlackoutCause, BlackoutChange, Voices};
 use crate::deadlines::Deadlines;
-use crate::job::{Input, Job, Outbox};
+use crate::job::{Ask, Input, Job, Outbox};
 use crate::watched::{Subject, Watched};
 use crate::{
     About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, Phase, ProcessId, Registry, Severity,
@@ -284,7 +284,7 @@ impl Policy {
     /// Lets those start whose turn it is.
     fn admit(&mut self, now: Moment) {
         while let Some(subject) = self.outbox.queue.first_free(now) {
-            self.tell(subject, Input::TimedOut, now);
+            self.tell(subject, Input::Asked(Ask::Go), now);
         }
     }
 

@@ -85,9 +85,7 @@ impl fmt::Display for Reason {
                 write!(f, "identical quick deaths: {deaths} in a row without progress, the last after {last}")
             }
             Self::OrphanHeld => f.write_str("its supervisor is gone, it lives, and its policy leaves that to a person"),
-            Self::OrphanWhilePaused => {
-                f.write_str("its supervisor is gone, it lives, and nothing is done while paused")
-            }
+            Self::OrphanWhilePaused => f.write_str("its supervisor is gone, it lives, and a pause leaves it alone"),
             Self::Survivors { count: 1 } => f.write_str("1 process of it could not be ended"),
             Self::Survivors { count } => write!(f, "{count} processes of it could not be ended"),
             Self::RecoveryAwaited => f.write_str("not every job was looked at yet, and one may hold its slot"),
