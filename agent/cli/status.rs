@@ -7,7 +7,7 @@ use latido::jobs::client::{self, AGENT_WITHIN, AskError};
 use latido::jobs::clock::Deadline;
 use latido::jobs::judge;
 use latido_protocol::control::{Answer, Request};
-use latido_protocol::status::{StatusDocument, SubjectStatus};
+use latido_protocol::status::{StatusDocument, SubjectKind, SubjectStatus};
 use latido_protocol::{Progress, Span, SubjectName};
 
 use crate::args::StatusArgs;
@@ -56,13 +56,7 @@ fn silent_agent(context: &Context, document: &StatusDocument) -> Option<Failure>
 pub(crate) fn document(context: &Context, subjects: &[SubjectName], doing: &str) -> Result<StatusDocument, Failure> {
     let asked = client::ask_agent(&context.state, Request::Status { subjects: subjects.to_vec() }, AGENT_WITHIN);
     match asked {
-        Ok(Answer::Status { document }) => {
-            let missing = subjects.iter().find(|name| !document.subjects.iter().any(|status| status.name == **name));
-            return match missing {
-                Some(name) => Err(subject::unknown(&context.state, name, doing)),
-                None => Ok(*document),
-            };
-        }
+        Ok(Answer::Status { document }) => return with_untold(*document, context, subjects, doing),
         Err(AskError::NobodyThere { .. }) => {}
         Ok(_) => print::warn("the agent answers another question; the files are read instead"),
         Err(AskError::Refused { message }) => {
@@ -72,12 +66,45 @@ pub(crate) fn document(context: &Context, subjects: &[SubjectName], doing: &str)
             print::warn(&format!("cannot {}; the files are read instead", crate::failure::chain(&error)));
         }
     }
-    let (document, unknown) = judge::document(&context.state, subjects, subject::at())
+    let (mut document, mut unknown) = judge::document(&context.state, subjects, subject::at())
         .map_err(|error| subject::unreadable(&context.state, &error))?;
+    for (name, kind) in configured(context) {
+        let is_asked_for = subjects.is_empty() || unknown.contains(name);
+        if is_asked_for && !document.subjects.iter().any(|status| status.name == *name) {
+            document.subjects.push(judge::unjudged(name, kind, document.at));
+            unknown.retain(|other| other != name);
+        }
+    }
+    document.subjects.sort_by(|one, other| one.name.cmp(&other.name));
     match unknown.first() {
         Some(name) => Err(subject::unknown(&context.state, name, doing)),
         None => Ok(document),
     }
+}
+
+/// The agent's document with those beside it of whom the agent has not been told yet, and whose files are there already.
+fn with_untold(
+    mut document: StatusDocument,
+    context: &Context,
+    subjects: &[SubjectName],
+    doing: &str,
+) -> Result<StatusDocument, Failure> {
+    let is_told = |name: &&SubjectName| document.subjects.iter().any(|status| status.name == **name);
+    let untold: Vec<SubjectName> = subjects.iter().filter(|name| !is_told(name)).cloned().collect();
+    if untold.is_empty() {
+        return Ok(document);
+    }
+    let (found, unknown) = judge::document(&context.state, &untold, document.at)
+        .map_err(|error| subject::unreadable(&context.state, &error))?;
+    document.subjects.extend(found.subjects);
+    document.subjects.sort_by(|one, other| one.name.cmp(&other.name));
+    unknown.first().map_or(Ok(document), |name| Err(subject::unknown(&context.state, name, doing)))
+}
+
+/// What the config watches and no folder stands for: without an agent it is judged by nobody, which is not well.
+fn configured(context: &Context) -> impl Iterator<Item = (&SubjectName, SubjectKind)> {
+    let checks = context.settings.checks.keys().map(|name| (name, SubjectKind::Check));
+    checks.chain(context.settings.processes.keys().map(|name| (name, SubjectKind::Process)))
 }
 
 fn render(document: &StatusDocument, args: &StatusArgs) -> Result<String, Failure> {

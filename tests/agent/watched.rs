@@ -276,3 +276,22 @@ fn a_signal_for_a_check_that_no_config_knows_is_kept_for_nobody() {
     world.latido(&["beat", "nobody", "--fail"]).ends_with(2);
     assert!(!world.state().kept_signals().exists());
 }
+
+/// A dead man's switch whose agent is not there must not look well.
+#[test]
+fn without_an_agent_what_the_config_watches_is_shown_and_not_well() {
+    let world = World::new();
+    let config = world.home().join("latido.toml");
+    fs::write(&config, format!("{CHECK}[process.server]\npid = 1\n")).unwrap();
+    let words = |name: &'static str| ["status", name, "--config", config.to_str().unwrap(), "--json"];
+    for (name, kind) in [("backup", SubjectKind::Check), ("server", SubjectKind::Process)] {
+        let ran = world.latido(&words(name)).ends_with(1);
+        let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let status: SubjectStatus = serde_json::from_value(document["subjects"][0].clone()).unwrap();
+        assert_eq!((status.kind, status.verdict), (kind, Verdict::Unknown));
+    }
+    let all = world.latido(&["status", "--config", config.to_str().unwrap()]).ends_with(1);
+    assert!(all.stdout.contains("backup") && all.stdout.contains("no agent runs"), "{all:?}");
+    world.latido(&["why", "backup", "--config", config.to_str().unwrap()]).ends_with(1);
+    world.latido(&["status", "nobody", "--config", config.to_str().unwrap()]).ends_with(2);
+}

@@ -67,8 +67,8 @@ fn a_stop_ends_its_job_although_the_disk_is_full() {
     world.detach("a", &[], "exec sleep 1000");
     let pid = world.start("a", 1).process.unwrap().pid;
     mount.fill();
-    let ran = world.latido(&["stop", "a"]).ends_with(125);
-    assert!(ran.stderr.contains("  next:  "), "{ran:?}");
+    let ran = world.latido(&["stop", "a"]);
+    assert!(ran.code != Some(0) && ran.stderr.contains("  next:  "), "that it ended is not recorded yet: {ran:?}");
     wait_until("the job's end", || !Path::new(&format!("/proc/{pid}")).exists());
     mount.free();
     let end = world.end("a", 1);

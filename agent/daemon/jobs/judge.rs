@@ -1,7 +1,7 @@
 //! The status document as the files tell it: the policy's own judgement over what was found, for a host without an agent.
 
 use latido_policy::{Existence, Facts};
-use latido_protocol::files::{JobFile, Spent, Want};
+use latido_protocol::files::{Budget, JobFile, Spent, Want};
 use latido_protocol::layout::StateDir;
 use latido_protocol::status::{Next, Phase, StatusDocument, SubjectKind, SubjectStatus, Verdict};
 use latido_protocol::{Class, FORMAT_VERSION, Span, SubjectName, WallTime};
@@ -95,6 +95,36 @@ pub fn subject_status(facts: &JobFacts, at: WallTime) -> SubjectStatus {
         slots: facts.job.as_ref().map(|job| job.settings.slots.clone()).unwrap_or_default(),
         spent: spent(facts),
         budget: facts.job.as_ref().map(|job| job.settings.resume.budget).unwrap_or_default(),
+    }
+}
+
+/// The status of a check or a process that the config watches, on a host without an agent: nobody judges it.
+pub fn unjudged(name: &SubjectName, kind: SubjectKind, at: WallTime) -> SubjectStatus {
+    SubjectStatus {
+        name: name.clone(),
+        kind,
+        verdict: Verdict::Unknown,
+        reason: "no agent runs that would judge it".to_owned(),
+        since: at,
+        phase: Phase::Running,
+        host: host_name(),
+        policy: String::new(),
+        last_beat: None,
+        silence_s: None,
+        progress: None,
+        progress_changed: None,
+        attempt: 0,
+        epoch: 0,
+        pickups: 0,
+        pid: None,
+        state: None,
+        errors: 0,
+        outcome: None,
+        next: Some(Next { what: "an agent judges it: start one with `latido agent`".to_owned(), in_s: None }),
+        place: None,
+        slots: Vec::new(),
+        spent: Spent::default(),
+        budget: Budget::default(),
     }
 }
 
