@@ -132,7 +132,8 @@ fn jobs_that_all_fall_silent_together_are_the_agents_own_trouble_and_nobody_is_e
         assert_eq!((world.attempts(name), world.status(name).phase), (vec![1], Phase::Running));
     }
     assert_eq!(said_of_itself(&world, "blackout"), 1);
-    let alerts = world.events().into_iter().filter(|entry| entry.body.kind() == "alert");
-    let told: Vec<String> = alerts.map(|entry| serde_json::to_string(&entry).unwrap()).collect();
-    assert!(told.iter().any(|alert| alert.contains("agent/blackout/agent")), "one about the agent itself: {told:?}");
+    let is_told = |entry: &latido_protocol::journal::Entry| {
+        entry.body.kind() == "alert" && serde_json::to_string(entry).unwrap().contains("agent/blackout/agent")
+    };
+    wait_until("the alert about the agent itself", || world.events().iter().any(is_told));
 }

@@ -88,6 +88,7 @@ fn a_resume_whose_launch_was_cut_off_is_carried_out_by_the_next_agent() {
     wait_until("the second attempt", || world.attempts("a") == [1, 2]);
     let start = world.start("a", 2);
     assert!(start.by_hand && start.epoch > 7, "{start:?}");
-    let taken_back = || disk::read::<Wanted>(&world.state().job(&"a".parse().unwrap()).wanted()).unwrap().unwrap();
-    assert_eq!((taken_back().want, taken_back().epoch), (Want::Run, start.epoch));
+    let wanted = || disk::read::<Wanted>(&world.state().job(&"a".parse().unwrap()).wanted()).unwrap().unwrap();
+    wait_until("the resume to be taken back", || wanted().want == Want::Run);
+    assert_eq!(wanted().epoch, start.epoch);
 }
