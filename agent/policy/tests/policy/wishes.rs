@@ -1,0 +1,125 @@
+//! What people want: stops, resumes and pauses.
+
+use core::time::Duration;
+
+use latido_policy::{
+    Class, Found, Heard, JobSettings, Life, Limit, NextStep, Orphans, Phase, Proposal, Reason, Verdict, Want,
+};
+
+use crate::harness::{
+    Bench, ask, attempt, beat, end_attempt, end_orphan, ending, record_lost, record_phase, record_verdict, seconds,
+    settings,
+};
+use crate::jobs::{LOST, NO_WAIT, RESUMED, runs, with_backoff};
+
+#[test]
+fn a_stop_outranks_a_backoff_a_question_and_a_launch() {
+    let stopped = |number| record_phase(attempt(number), Phase::Ended, Reason::Commanded);
+    let mut bench = Bench::running(with_backoff(10));
+    bench.ended(attempt(1), ending(LOST));
+    assert_eq!(bench.want(Want::Stop), [stopped(1)]);
+    assert_eq!(bench.pass(seconds(1000)), []);
+
+    let mut bench = Bench::running(settings());
+    bench.ended(attempt(1), ending(LOST));
+    assert_eq!(bench.want(Want::Stop), [stopped(1)]);
+    assert_eq!(bench.answered(attempt(1), Proposal::Launch), []);
+
+    let mut bench = Bench::found(settings(), Found::default());
+    assert_eq!(bench.want(Want::Stop), []);
+    assert_eq!(
+        bench.started(attempt(1)),
+        [
+            record_verdict(attempt(1), Verdict::Waiting, Verdict::Alive, Reason::Present),
+            record_phase(attempt(1), Phase::Draining, Reason::Commanded),
+            end_attempt(attempt(1), Reason::Commanded),
+        ]
+    );
+    assert_eq!(bench.ended(attempt(1), ending(LOST)).last(), Some(&stopped(1)));
+}
+
+#[test]
+fn a_stop_ends_what_runs_once_and_for_good() {
+    let mut bench = Bench::running(settings());
+    let commanded =
+        [record_phase(attempt(1), Phase::Draining, Reason::Commanded), end_attempt(attempt(1), Reason::Commanded)];
+    assert_eq!(bench.want(Want::Stop), commanded);
+    assert_eq!(bench.want(Want::Stop), []);
+    assert_eq!(bench.want(Want::Run), []);
+    assert_eq!(bench.want(Want::Pause(None)), []);
+    bench.ended(attempt(1), ending(Class::Failed));
+    assert_eq!((bench.phase(), bench.pass(seconds(10_000))), (Phase::Ended, vec![]));
+}
+
+#[test]
+fn a_stop_ends_an_orphan_even_where_orphans_are_held() {
+    let mut bench = Bench::running(JobSettings { orphans: Orphans::Hold, ..settings() });
+    bench.gone(attempt(1), Life::Alive);
+    assert_eq!(
+        bench.want(Want::Stop),
+        [record_phase(attempt(1), Phase::Draining, Reason::Commanded), end_orphan(attempt(1), Reason::Commanded)]
+    );
+    assert_eq!(
+        bench.orphan_ended(attempt(1), 0),
+        [
+            record_verdict(attempt(1), Verdict::Orphaned, Verdict::Dead, Reason::ProvenGone),
+            record_lost(attempt(1), 1, Reason::Commanded),
+        ]
+    );
+    bench.ended(attempt(1), ending(LOST));
+    assert_eq!((bench.phase(), bench.pass(seconds(10_000))), (Phase::Ended, vec![]));
+}
+
+#[test]
+fn a_resume_during_a_stop_waits_until_the_stop_is_over() {
+    let mut bench = Bench::running(settings());
+    bench.want(Want::Stop);
+    assert_eq!(bench.want(Want::Resume), []);
+    let asked = bench.ended(attempt(1), ending(Class::Stopped));
+    assert_eq!(asked.last(), Some(&ask(attempt(1), Reason::ResumedByHand)));
+}
+
+#[test]
+fn a_pause_suspends_judging_and_its_end_begins_a_new_baseline() {
+    let mut settings = settings();
+    settings.resume.on.stale = true;
+    settings.lease.hung_after = Limit::At(seconds(900));
+    settings.resume.on.hung = true;
+    let mut bench = Bench::running(settings);
+    bench.heard(attempt(1), beat(1, 5));
+    let paused = Reason::Paused { length: Some(seconds(3600)) };
+    assert_eq!(bench.want(Want::Pause(Some(seconds(3600)))), [record_phase(attempt(1), Phase::Paused, paused)]);
+    assert_eq!(bench.view().next.map(|(step, _)| step), Some(NextStep::Unpause));
+    assert_eq!(bench.pass(seconds(3599)), []);
+    assert_eq!(bench.pass(seconds(1)), [record_phase(attempt(1), Phase::Running, runs(1))]);
+    assert_eq!(bench.view().silence, Some(Duration::ZERO));
+    let silent = Heard { silence: seconds(3700), still: seconds(3700), ..beat(1, 3800) };
+    assert_eq!(bench.heard(attempt(1), silent), [], "its supervisor counted the pause, and it does not matter");
+    assert_eq!(bench.pass(seconds(179)).len(), 1, "late after one interval");
+    let stale = Reason::LeaseRanOut { silence: seconds(180), ttl: seconds(180) };
+    assert_eq!(bench.pass(seconds(1)).last(), Some(&end_attempt(attempt(1), stale)));
+}
+
+#[test]
+fn nothing_is_done_by_itself_while_paused_and_everything_afterwards() {
+    let mut bench = Bench::running(settings());
+    bench.want(Want::Pause(None));
+    bench.ended(attempt(1), ending(LOST));
+    assert_eq!((bench.verdict(), bench.pass(seconds(10_000))), (Verdict::Ended, vec![]));
+    assert_eq!(bench.want(Want::Run), [record_phase(attempt(1), Phase::BackingOff, NO_WAIT), ask(attempt(1), RESUMED)]);
+
+    let mut bench = Bench::running(settings());
+    bench.want(Want::Pause(None));
+    assert_eq!(bench.gone(attempt(1), Life::Alive), [record_phase(attempt(1), Phase::Held, Reason::OrphanWhilePaused)]);
+    assert_eq!(bench.want(Want::Run).last(), Some(&end_orphan(attempt(1), Reason::SupervisorGone)));
+}
+
+#[test]
+fn an_answer_that_comes_while_paused_is_asked_for_again() {
+    let mut bench = Bench::running(settings());
+    bench.ended(attempt(1), ending(LOST));
+    bench.want(Want::Pause(None));
+    assert_eq!(bench.answered(attempt(1), Proposal::Launch), []);
+    assert_eq!(bench.pass(seconds(10_000)), []);
+    assert_eq!(bench.want(Want::Run).last(), Some(&ask(attempt(1), RESUMED)));
+}
