@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use latido_driver::{Fact, FoundAttempt, FoundState, Order};
-use latido_policy::{Life, Proposal};
+use latido_policy::{LaunchFailure, Life, Proposal};
 use latido_protocol::files::{Start, Status, Want, Wanted};
 use latido_protocol::status::{Phase, Verdict};
 use latido_protocol::{Outcome, WallTime};
@@ -51,6 +51,33 @@ fn an_orphan_is_ended_before_anything_is_launched() {
     assert!(matches!(&orders[..], [Order::RecordLost { .. }]), "{orders:?}");
     let lost = world.ended(1, 1, Outcome::lost("the supervisor's process is gone"));
     assert!(matches!(&world.step(vec![lost]).orders[..], [Order::AskStrategy { .. }]));
+}
+
+/// Without it the work would begin anew where its strategy wanted to go on.
+#[test]
+fn a_launch_that_is_ordered_again_keeps_the_command_of_its_strategy() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let killed = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    world.step(vec![found, killed]);
+    let command = Some(vec!["catalogue".to_owned(), "--resume".to_owned()]);
+    let ordered = |orders: Vec<Order>| {
+        let launch =
+            |order| if let Order::Launch { attempt, command, .. } = order { Some((attempt, command)) } else { None };
+        orders.into_iter().find_map(launch).unwrap()
+    };
+    let answer = Fact::StrategyAnswered {
+        attempt: attempt(1, 1),
+        proposal: Proposal::Launch,
+        detail: String::new(),
+        command: command.clone(),
+    };
+    let (first, proposed) = ordered(world.step(vec![answer]).orders);
+    assert_eq!(proposed, command);
+    let failure = LaunchFailure::Locked;
+    world.step(vec![Fact::LaunchRefused { attempt: first, failure, detail: String::new() }]);
+    let (_, again) = ordered(world.pass(60 * SECOND));
+    assert_eq!(again, command);
 }
 
 /// A person resumed it while the agent was stopped, and what the agent learns of the attempt before comes last.
@@ -274,7 +301,7 @@ fn an_epoch_that_was_ordered_is_never_ordered_again_and_no_row_goes_back() {
     world.step(vec![found, killed]);
     let orders = world.step(vec![proposal(Proposal::Launch)]).orders;
     assert!(matches!(&orders[..], [Order::Launch { attempt: next, .. }] if *next == attempt(2, 2)), "{orders:?}");
-    let failure = latido_policy::LaunchFailure::Failed;
+    let failure = LaunchFailure::Failed;
     world.step(vec![Fact::LaunchRefused { attempt: attempt(2, 2), failure, detail: String::new() }]);
     let row = world.driver.store().subjects().unwrap().remove(0);
     assert_eq!((row.phase.as_str(), row.epoch), ("backing-off", 2), "the row tells of the refusal");
