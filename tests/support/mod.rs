@@ -7,5 +7,5 @@ mod world;
 
 pub(crate) use agent::Agent;
 pub(crate) use mount::Mount;
-pub(crate) use wait::wait_until;
+pub(crate) use wait::{wait_long_until, wait_until};
 pub(crate) use world::{Ran, World};

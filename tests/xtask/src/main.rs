@@ -10,6 +10,7 @@ mod say;
 mod shell;
 mod simulate;
 mod stages;
+mod storm;
 mod test;
 
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ enum Command {
     Simulate(simulate::Options),
     /// Try the policy's tests on mutants of the policy (needs cargo-mutants)
     Mutants(mutants::Options),
+    /// Kill agents, supervisors and jobs at random, many times, and look for doubles and losses
+    Storm(storm::Options),
 }
 
 fn main() -> ExitCode {
@@ -66,6 +69,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Purity => purity::check(&root),
         Command::Simulate(options) => simulate::seeds(&root, options),
         Command::Mutants(options) => mutants::policy(&root, options),
+        Command::Storm(options) => storm::blow(&root, options),
     }
 }
 

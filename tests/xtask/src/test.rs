@@ -16,12 +16,12 @@ use crate::{demo, guests, purity, say};
 
 /// A test binary that cargo built.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Binary {
+pub(crate) struct Binary {
     /// The package's folder, in which the binary is run.
     folder: PathBuf,
     /// The target's name.
     target: String,
-    executable: PathBuf,
+    pub(crate) executable: PathBuf,
 }
 
 /// Runs every stage; the first one that fails ends the rest. Budgets are for a fresh machine with two cores, and with
@@ -38,10 +38,10 @@ pub(crate) fn all(root: &Path) -> Result<()> {
         binaries = build_tests(root)?;
         Ok(())
     })?;
-    let is_root = |binary: &&Binary, target: &str| binary.folder == root && binary.target == target;
-    let system =
-        binaries.iter().find(|binary| is_root(binary, "it")).context("cargo built no test `it` of the root")?;
-    let tidy = binaries.iter().find(|binary| is_root(binary, "tidy")).context("cargo built no test `tidy`")?;
+    let system = binaries.iter().find(|binary| is_of_root(binary, root, "it"));
+    let system = system.context("cargo built no test `it` of the root")?;
+    let tidy = binaries.iter().find(|binary| is_of_root(binary, root, "tidy"));
+    let tidy = tidy.context("cargo built no test `tidy`")?;
     stages.run("purity of the policy", minutes(1), || purity::check(root))?;
     stages.run("shape of the code", minutes(1), || run_tests(root, tidy))?;
     let is_simulation = |binary: &Binary| binary.folder.ends_with("tests/simulation");
@@ -78,8 +78,13 @@ pub(crate) fn build_programs(root: &Path) -> Result<()> {
     run(&mut cargo(root, &["build", "--locked", "--workspace", "--bins", "--test", "tidy"]))
 }
 
+/// True for the root package's test of this name.
+pub(crate) fn is_of_root(binary: &Binary, root: &Path, target: &str) -> bool {
+    binary.folder == root && binary.target == target
+}
+
 /// Builds every test of the workspace, and the programs that they start.
-fn build_tests(root: &Path) -> Result<Vec<Binary>> {
+pub(crate) fn build_tests(root: &Path) -> Result<Vec<Binary>> {
     let mut build = cargo(root, &["test", "--locked", "--workspace", "--no-run"]);
     build.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
     let output = build.spawn().and_then(std::process::Child::wait_with_output);
