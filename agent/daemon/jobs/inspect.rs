@@ -157,6 +157,7 @@ pub fn tree_of(folder: &JobDir, records: &AttemptRecords) -> Tree {
         attempt_dir: records.folder.path().to_owned(),
         process: records.start.as_ref().and_then(|start| start.process.clone()),
         supervisor: supervisor(folder, records),
+        cgroup: records.start.as_ref().and_then(|start| start.cgroup.clone()),
     }
 }
 

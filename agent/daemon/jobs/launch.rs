@@ -274,6 +274,8 @@ fn record_start(
         supervisor: None,
         process: None,
         started_at: None,
+        cgroup: None,
+        notes: Vec::new(),
     };
     let written = publish_attempt(folder, &record);
     if written.is_err() {

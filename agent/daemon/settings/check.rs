@@ -200,7 +200,11 @@ impl Check<'_> {
             history_every,
             presence_every,
             journal_entries_max: entries_max,
-            log: LogLimits { size_max, files_max: log.files_max.map_or(default.log.files_max, |count| count.get()) },
+            log: LogLimits {
+                size_max,
+                files_max: log.files_max.map_or(default.log.files_max, |count| count.get()),
+                carriage_returns: default.log.carriage_returns,
+            },
             resumes_at_once: table.resumes_at_once.unwrap_or(default.resumes_at_once),
             resume_every: table.resume_every.map_or(default.resume_every, |text| text.0),
             blackout_share_percent: blackout.share_percent.unwrap_or(default.blackout_share_percent),

@@ -52,6 +52,8 @@ impl Settings {
             log: self.agent.log,
             history_every: self.agent.history_every,
             presence_every: self.agent.presence_every,
+            launch: latido_protocol::files::LaunchSettings::default(),
+            on_end: None,
         })
     }
 

@@ -1,4 +1,4 @@
-//! All processes of an attempt: found by group, session, descent and mark, and ended.
+//! All processes of an attempt: found by group, session, descent, mark and cgroup, and ended.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -6,10 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use latido_protocol::files::Identity;
+use latido_protocol::files::{Cgroup, Identity};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+use crate::cgroup;
 use crate::identity;
 use crate::pidfd::Pidfd;
 use crate::proc::{self, Stat};
@@ -35,6 +36,8 @@ pub struct Tree {
     pub process: Option<Identity>,
     /// the supervisor, where it is known
     pub supervisor: Option<Identity>,
+    /// its cgroup, where it has one
+    pub cgroup: Option<Cgroup>,
 }
 
 /// What lives of an attempt.
@@ -115,8 +118,24 @@ pub fn signal(processes: &[Identity], signal: Signal) -> u32 {
     u32::try_from(sent.count()).unwrap_or(u32::MAX)
 }
 
+/// Kills what a scan found: by the cgroup, so that nothing forks away, where all that is in it was found; and each by itself.
+/// Returns how many were signalled by themselves.
+pub fn kill(tree: &Tree, living: &Living) -> u32 {
+    if let Some(own) = &tree.cgroup {
+        // What was launched from inside the attempt is not its own, and may not have been able to leave the cgroup.
+        let is_others = |pid: &u32| {
+            let is_found = living.processes.iter().any(|process| process.pid == *pid);
+            !is_found && matches!(mark_of(tree, *pid), Some(Belongs::Others | Belongs::Supervises))
+        };
+        if !cgroup::members(own).iter().any(is_others) {
+            cgroup::kill(own);
+        }
+    }
+    signal(&living.processes, Signal::KILL)
+}
+
 /// Ends what lives of an attempt: SIGTERM, up to `grace`, SIGKILL, and scans again until nothing is left or the kernel
-/// does not end it within 5 s. A stopped process is continued, so that it hears.
+/// does not end it within 5 s. A stopped process is continued, so that it hears. An emptied cgroup is removed.
 ///
 /// # Errors
 /// As [`find`].
@@ -131,6 +150,7 @@ pub fn end(tree: &Tree, grace: Duration) -> Result<Ended, TreeError> {
         if living.processes.is_empty() || now >= kill_until {
             ended.survivors = living.processes;
             ended.survivors.extend(living.doubtful);
+            tree.cgroup.as_ref().map(cgroup::remove);
             return Ok(ended);
         }
         let until = if now < grace_until {
@@ -139,7 +159,7 @@ pub fn end(tree: &Tree, grace: Duration) -> Result<Ended, TreeError> {
             signal(&new, Signal::CONT);
             grace_until
         } else {
-            let count = signal(&living.processes, Signal::KILL);
+            let count = kill(tree, &living);
             ended.killed = ended.killed.max(count);
             kill_until
         };
@@ -173,7 +193,7 @@ struct Seen {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Belongs {
-    /// it carries this attempt's mark, or is proven by group or descent
+    /// it carries this attempt's mark, or is proven by group, descent or cgroup
     Ours,
     /// it carries another attempt's mark, or is a supervisor of another attempt
     Others,
@@ -183,10 +203,34 @@ enum Belongs {
     Unmarked,
 }
 
+/// Whose mark a process carries. `None`: its environment cannot be read.
+fn mark_of(tree: &Tree, pid: u32) -> Option<Belongs> {
+    let environ = proc::environ(pid)?;
+    if let Some(directory) = proc::variable(&environ, SUPERVISES) {
+        return Some(if is_of(tree, directory) { Belongs::Supervises } else { Belongs::Others });
+    }
+    Some(match proc::variable(&environ, MARK) {
+        Some(directory) if is_of(tree, directory) => Belongs::Ours,
+        Some(_) => Belongs::Others,
+        None => Belongs::Unmarked,
+    })
+}
+
+/// The same directory, also where a link leads to it under another name.
+fn is_of(tree: &Tree, directory: &Path) -> bool {
+    let own = &tree.attempt_dir;
+    if directory == own {
+        return true;
+    }
+    let id = |path: &Path| path.metadata().ok().map(|folder| (folder.dev(), folder.ino()));
+    directory.file_name() == own.file_name() && id(directory).is_some_and(|found| Some(found) == id(own))
+}
+
 impl<'a> Scan<'a> {
     fn run(tree: &'a Tree) -> io::Result<Living> {
         let mut scan = Self { tree, seen: Vec::new(), unreadable: 0 };
         scan.look_at_all()?;
+        scan.add_members();
         let doubtful = scan.add_group();
         scan.add_descendants();
         Ok(scan.into_living(&doubtful))
@@ -201,35 +245,23 @@ impl<'a> Scan<'a> {
             if stat.start_time < earliest {
                 continue;
             }
-            let belongs = if stat.has_ended() { Belongs::Unmarked } else { self.mark_of(pid) };
+            let mark = if stat.has_ended() { Some(Belongs::Unmarked) } else { mark_of(self.tree, pid) };
+            self.unreadable += u32::from(mark.is_none());
+            let belongs = mark.unwrap_or(Belongs::Unmarked);
             self.seen.push(Seen { stat, belongs });
         }
         Ok(())
     }
 
-    fn mark_of(&mut self, pid: u32) -> Belongs {
-        let Some(environ) = proc::environ(pid) else {
-            self.unreadable += 1;
-            return Belongs::Unmarked;
-        };
-        if let Some(directory) = proc::variable(&environ, SUPERVISES) {
-            return if self.is_this(directory) { Belongs::Supervises } else { Belongs::Others };
+    /// Adds what is in the attempt's cgroup, whatever it did to its group, session, parent and environment.
+    fn add_members(&mut self) {
+        let Some(own) = &self.tree.cgroup else { return };
+        let members = cgroup::members(own);
+        for seen in &mut self.seen {
+            if seen.belongs == Belongs::Unmarked && members.contains(&seen.stat.pid) {
+                seen.belongs = Belongs::Ours;
+            }
         }
-        match proc::variable(&environ, MARK) {
-            Some(directory) if self.is_this(directory) => Belongs::Ours,
-            Some(_) => Belongs::Others,
-            None => Belongs::Unmarked,
-        }
-    }
-
-    /// The same directory, also where a link leads to it under another name.
-    fn is_this(&self, directory: &Path) -> bool {
-        let own = &self.tree.attempt_dir;
-        if directory == own {
-            return true;
-        }
-        let id = |path: &Path| path.metadata().ok().map(|folder| (folder.dev(), folder.ino()));
-        directory.file_name() == own.file_name() && id(directory).is_some_and(|found| Some(found) == id(own))
     }
 
     /// Adds what is in the process group or POSIX session that the job's first process leads; returns what is only

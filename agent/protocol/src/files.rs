@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::StopReason;
 pub use crate::budget::{Budget, Money, MoneyError, Spent};
 pub use crate::excuse::Excuse;
+pub use crate::launching::{
+    Bound, Cgroup, CgroupFolder, CgroupPlace, Enforcement, EnvironmentFrom, LaunchSettings, OnEnd, OnEndRecord, Rlimit,
+    Sigpipe,
+};
 pub use crate::wanted::{Want, Wanted};
 use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
 
@@ -118,6 +122,20 @@ pub struct LogLimits {
     pub size_max: u64,
     /// files kept, the current one counted
     pub files_max: u32,
+    /// what is kept of a line that was printed over with carriage returns
+    #[serde(default)]
+    pub carriage_returns: CarriageReturns,
+}
+
+/// What the output log keeps of a line that was printed over, as progress bars do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CarriageReturns {
+    /// its last state, and now and then one in between while it goes on; a carriage return before a line's end is no such
+    #[default]
+    Last,
+    /// every byte
+    All,
 }
 
 /// Everything that was decided for a job when it was made; a later change of the config does not reach it.
@@ -166,6 +184,12 @@ pub struct JobSettings {
     pub history_every: Span,
     /// how often `status.json` is written although nothing is new
     pub presence_every: Span,
+    /// how its process is made
+    #[serde(default)]
+    pub launch: LaunchSettings,
+    /// what is run after an ending was recorded
+    #[serde(default)]
+    pub on_end: Option<OnEnd>,
 }
 
 /// `job.json`: what was asked for. Written once.
@@ -236,6 +260,12 @@ pub struct Start {
     pub process: Option<Identity>,
     /// when it ran
     pub started_at: Option<WallTime>,
+    /// the cgroup of its own, where one was made
+    #[serde(default)]
+    pub cgroup: Option<Cgroup>,
+    /// what it was asked for and does not have, in words
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// `status.json`: the latest beat. Replaced whole.
@@ -287,6 +317,9 @@ pub struct Status {
     pub spent: Spent,
     /// a stop has begun
     pub stopping: bool,
+    /// its first process is suspended (SIGSTOP, SIGTSTP …) since then: it lives, and nothing in it moves
+    #[serde(default)]
+    pub suspended_since: Option<WallTime>,
 }
 
 /// One line of `heartbeats.jsonl`.

@@ -14,6 +14,7 @@ mod excuse;
 pub mod files;
 pub mod journal;
 mod kept;
+pub mod launching;
 pub mod layout;
 mod line;
 mod name;

@@ -77,6 +77,7 @@ impl Book {
             excuse: None,
             spent: Spent::default(),
             stopping: false,
+            suspended_since: None,
         };
         Self {
             attempt,
@@ -189,6 +190,14 @@ impl Book {
     pub(crate) fn mark_stopping(&mut self) {
         self.status.stopping = true;
         self.touch();
+    }
+
+    /// Says that the first process was suspended, or goes on.
+    pub(crate) fn mark_suspended(&mut self, is_suspended: bool) {
+        if is_suspended != self.status.suspended_since.is_some() {
+            self.status.suspended_since = is_suspended.then(clock::wall);
+            self.touch();
+        }
     }
 
     /// The status as of this pass. `written`: bytes of output so far.

@@ -31,6 +31,8 @@ pub(crate) struct Control {
     listener: UnixListener,
     clients: Vec<Client>,
     owner: u32,
+    /// whom the job runs as, where it is somebody else
+    guest: Option<u32>,
 }
 
 /// One connection.
@@ -64,7 +66,12 @@ impl Control {
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, clients: Vec::new(), owner: rustix::process::geteuid().as_raw() })
+        Ok(Self { listener, clients: Vec::new(), owner: rustix::process::geteuid().as_raw(), guest: None })
+    }
+
+    /// Hears the job's user too.
+    pub(crate) fn admit(&mut self, user: u32) {
+        self.guest = Some(user);
     }
 
     pub(crate) fn listener(&self) -> BorrowedFd<'_> {
@@ -85,7 +92,7 @@ impl Control {
                 Err(_) => return self.drop_most_silent(),
             };
             let user = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.uid.as_raw());
-            let allowed = user.is_ok_and(|user| user == self.owner || user == 0);
+            let allowed = user.is_ok_and(|user| user == self.owner || user == 0 || Some(user) == self.guest);
             if !allowed || stream.set_nonblocking(true).is_err() {
                 continue;
             }

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use latido_process::cgroup::{self, OutOfMemory};
 use latido_process::lock;
 use latido_process::run::{self, Ending};
 use latido_protocol::attempt::StopReason;
 use latido_protocol::disk::{self, ReadError, WriteError};
 use latido_protocol::files::{End, Identity, LedgerLine, Rusage, Spent, Start};
 use latido_protocol::layout::AttemptDir;
-use latido_protocol::{Class, FORMAT_VERSION, Limit, Outcome, Progress, Span};
+use latido_protocol::{Class, FORMAT_VERSION, Limit, Outcome, OutcomeKind, Progress, Span};
 
 use crate::clock;
 use crate::stop::{self, Order};
@@ -26,11 +27,19 @@ pub(crate) enum RecordError {
 }
 
 /// Judges what happened, from how the first process ended and who had ordered its end.
-pub(crate) fn judge(ending: Ending, order: Option<&Order>, errno: Option<i32>) -> Outcome {
+pub(crate) fn judge(
+    ending: Ending,
+    order: Option<&Order>,
+    errno: Option<i32>,
+    out_of_memory: Option<OutOfMemory>,
+) -> Outcome {
     let mut outcome = match ending {
         Ending::Exited(code) => Outcome::exited(code),
-        Ending::Signaled(signal) => Outcome::signaled(signal, &stop::signal_name(signal)),
+        Ending::Signaled(signal) | Ending::Dumped(signal) => Outcome::signaled(signal, &stop::signal_name(signal)),
     };
+    if matches!(ending, Ending::Dumped(_)) {
+        outcome.detail.push_str(" (core dumped)");
+    }
     if let Some(errno) = errno.filter(|_| outcome.class == Class::Failed) {
         let meaning = std::io::Error::from_raw_os_error(errno);
         outcome.detail.push_str(&format!("; it had said: {meaning}"));
@@ -38,9 +47,10 @@ pub(crate) fn judge(ending: Ending, order: Option<&Order>, errno: Option<i32>) -
     let how = match ending {
         Ending::Exited(code) => format!("exit status {code}"),
         Ending::Signaled(signal) => stop::signal_name(signal),
+        Ending::Dumped(signal) => format!("{} (core dumped)", stop::signal_name(signal)),
     };
     let (class, why) = match order {
-        None => return outcome,
+        None => return out_of_memory.map_or_else(|| outcome.clone(), |found| for_want_of_memory(outcome.clone(), found, &how)),
         Some(Order::Request(StopReason::Commanded, by)) => return outcome.by_order(format!("stopped by {by}; {how}")),
         Some(Order::Request(StopReason::Limit, by)) => (Class::Limit, format!("limit reached, ended by {by}")),
         Some(Order::Request(StopReason::Stale, by)) => (Class::Lost, format!("stale, ended by {by}")),
@@ -52,6 +62,23 @@ pub(crate) fn judge(ending: Ending, order: Option<&Order>, errno: Option<i32>) -
     outcome.class = class;
     outcome.detail = format!("{why}; {how}");
     outcome
+}
+
+/// What the ending was if the kernel killed processes of the attempt, and of it alone, for want of memory. One that went
+/// on to a good end without them has ended well.
+fn for_want_of_memory(outcome: Outcome, found: OutOfMemory, how: &str) -> Outcome {
+    if outcome.class == Class::Completed {
+        let detail = format!("{}; {} of its processes were killed for want of memory", outcome.detail, found.killed_count);
+        return Outcome { detail, ..outcome };
+    }
+    let limit = found.memory_max.filter(|_| found.limit_met_count > 0);
+    let (class, whose) = match limit {
+        Some(limit) => (Class::Limit, format!("its limit of {limit} bytes (memory_max)")),
+        // Its limit was not met: the machine, or a cgroup above, had none left.
+        None => (Class::Failed, "the machine had none left".to_owned()),
+    };
+    let detail = format!("out of memory: {whose}; processes killed: {}; {how}", found.killed_count);
+    Outcome { kind: OutcomeKind::OutOfMemory, class, detail, ..outcome }
 }
 
 /// What there is to record beside the outcome.
@@ -106,6 +133,8 @@ pub(crate) fn record(attempt: &AttemptDir, start: &Start, end: &End) -> Result<(
         Err(WriteError::Exists { .. }) => append_once(&ledger, start, end)?,
         Err(source) => return Err(RecordError::Write { source }),
     }
+    // With a survivor in it, it stays, and the next attempt of the job finds it.
+    start.cgroup.as_ref().map(cgroup::remove);
     // An index of what is recorded above; whoever finds it later checks it.
     let _ = std::fs::remove_file(job.busy());
     for socket in ["control", "notify"] {
@@ -194,11 +223,11 @@ mod tests {
             (Some(Order::Outside), Class::Lost),
         ];
         for (order, class) in cases {
-            let outcome = judge(killed, order.as_ref(), None);
+            let outcome = judge(killed, order.as_ref(), None, None);
             assert_eq!((outcome.class, outcome.signal), (class, Some(9)), "{order:?}");
-            let ended = judge(Ending::Exited(0), order.as_ref(), None);
+            let ended = judge(Ending::Exited(0), order.as_ref(), None, None);
             assert_eq!(ended.class, if order.is_some() { class } else { Class::Completed }, "{order:?}");
         }
-        assert!(judge(Ending::Exited(1), None, Some(2)).detail.contains("No such file"));
+        assert!(judge(Ending::Exited(1), None, Some(2), None).detail.contains("No such file"));
     }
 }

@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use latido_process::cgroup::{self, OutOfMemory};
 use latido_process::lock::Lock;
 use latido_process::run::{self, Ending};
 use latido_process::signals::Signals;
@@ -317,6 +318,7 @@ impl Supervisor {
             attempt_dir: self.parts.attempt.path().to_owned(),
             process: self.parts.start.process.clone(),
             supervisor: self.parts.start.supervisor.clone(),
+            cgroup: self.parts.start.cgroup.clone(),
         };
         let leader = self.parts.child.identity().clone();
         self.sequence = Some(Sequence::begin(tree, leader, grace, now.monotonic));
@@ -329,6 +331,9 @@ impl Supervisor {
             } else {
                 // The first process stays uncollected until the end: its pid is the group's number.
                 run::collect_orphans(Some(self.parts.child.identity().pid));
+                if let Some(is_suspended) = run::suspension(&self.parts.child) {
+                    self.parts.book.mark_suspended(is_suspended);
+                }
                 if let Some(sequence) = &mut self.sequence {
                     sequence.handle_child(now.monotonic);
                 }
@@ -407,6 +412,10 @@ impl Supervisor {
         }
     }
 
+    fn out_of_memory(&self) -> Option<OutOfMemory> {
+        self.parts.start.cgroup.as_ref().map(cgroup::out_of_memory).filter(|found| found.killed_count > 0)
+    }
+
     fn compose(&mut self, how: Ending, survivors: Vec<latido_protocol::files::Identity>, now: Now) -> End {
         // The last words: datagrams that were sent before the end are heard.
         self.parts.notify.drain(&mut self.parts.book, now);
@@ -414,7 +423,7 @@ impl Supervisor {
         // The group is empty, so its number may go: nothing is signalled after this.
         run::collect_orphans(None);
         let facts = Facts {
-            outcome: ending::judge(how, self.order.as_ref(), self.parts.book.errno()),
+            outcome: ending::judge(how, self.order.as_ref(), self.parts.book.errno(), self.out_of_memory()),
             progress: self.parts.book.progress(),
             spent: self.parts.book.spent(),
             stopped_for: self.order.as_ref().and_then(Order::reason),

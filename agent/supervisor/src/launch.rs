@@ -7,15 +7,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use latido_process::cgroup::{Hierarchies, Name};
 use latido_process::identity::{self, IdentityError};
 use latido_process::lock::{Lock, LockError};
 use latido_process::run::{self, RunError};
+use latido_process::setup::{Setup, SetupError, User};
 use latido_process::signals::{self, Signals, SignalsError};
 use latido_process::start::{self, SUPERVISES};
 use latido_process::{Pidfd, Signal};
 use latido_protocol::attempt::Report;
 use latido_protocol::disk::{self, ReadError, WriteError};
-use latido_protocol::files::{Beats, Busy, JobFile, Spent, Start};
+use latido_protocol::files::{Beats, Busy, EnvironmentFrom, JobFile, Spent, Start};
 use latido_protocol::layout::{AttemptDir, JobDir};
 use latido_protocol::{FORMAT_VERSION, Outcome};
 use rustix::fs::Mode;
@@ -28,6 +30,7 @@ use crate::ending::{self, Facts, RecordError};
 use crate::events::{Parts, Supervisor};
 use crate::notify::NotifySocket;
 use crate::output::Output;
+use crate::surroundings::{self, SurroundingsError};
 
 /// Bytes that the output pipe holds: what a job may print after its supervisor died before its writes wait, and the most
 /// that the kernel gives an ordinary user.
@@ -67,6 +70,8 @@ enum RefuseError {
     Folder { folder: PathBuf },
     #[error("record that the job could not be launched")]
     Record { source: RecordError },
+    #[error(transparent)]
+    Surroundings(#[from] SurroundingsError),
 }
 
 /// Launches the job and reports it. `None`: it was reported that nothing runs.
@@ -107,6 +112,9 @@ struct Launch {
     token: String,
     control: Control,
     notify: NotifySocket,
+    hierarchies: Hierarchies,
+    /// what is done to the process, or why it cannot be
+    setup: Result<Setup, SetupError>,
 }
 
 impl Launch {
@@ -122,7 +130,18 @@ impl Launch {
             .map_err(|source| RefuseError::Lock { source })?
             .ok_or_else(|| RefuseError::NotLocked { path: job_dir.lock() })?;
         let signals = leave_the_starter()?;
-        let (control, notify) = bind(&start.sockets)?;
+        let hierarchies = surroundings::hierarchies(&job.settings);
+        hierarchies.leave();
+        let name = cgroup_name(&start, &job_dir);
+        surroundings::end_leftovers(&hierarchies, &name, &job_dir, job.settings.orphans)?;
+        let setup = Setup::of(&job.settings.launch);
+        let user = setup.as_ref().ok().and_then(|setup| setup.user.as_ref());
+        if let Some(user) = user {
+            // The starter's folder is private to it; this one is for the job's user.
+            let _ = std::fs::remove_dir(&start.sockets);
+            start.sockets = surroundings::sockets_of(user, None)?;
+        }
+        let (control, notify) = bind(&start.sockets, user)?;
         let token = token()?;
 
         let own = identity::own().map_err(|source| RefuseError::Identity { source })?;
@@ -132,7 +151,7 @@ impl Launch {
         let busy = Busy { version: FORMAT_VERSION, attempt: start.attempt, epoch: start.epoch, supervisor: own };
         // An index, which the lock and the start bear out: not worth a wait for the disk.
         disk::replace_quick(&job_dir.busy(), &busy).map_err(|source| RefuseError::Write { source })?;
-        Ok(Self { attempt, job_dir, job, start, lock, signals, umask, token, control, notify })
+        Ok(Self { attempt, job_dir, job, start, lock, signals, umask, token, control, notify, hierarchies, setup })
     }
 
     /// Runs the job. Who reads `Started` finds it on the disk.
@@ -187,20 +206,36 @@ impl Launch {
         Ok(Launched::Runs { pid, supervisor: Box::new(supervisor) })
     }
 
-    fn run(&self, read: &OwnedFd, write: &OwnedFd) -> Result<Pidfd, RunError> {
+    fn run(&mut self, read: &OwnedFd, write: &OwnedFd) -> Result<Pidfd, RunError> {
+        let mut setup = std::mem::replace(&mut self.setup, Ok(Setup::default()))?;
+        let name = cgroup_name(&self.start, &self.job_dir);
+        surroundings::enclose(&self.hierarchies, &name, &self.job.settings, &mut self.start, &mut setup)?;
+        if let Some(user) = &setup.user {
+            // Its output by name (`/dev/stdout`) is opened anew, with the rights of the pipe itself.
+            let (uid, gid) = (rustix::fs::Uid::from_raw(user.uid), rustix::fs::Gid::from_raw(user.gid));
+            rustix::fs::fchown(write, Some(uid), Some(gid))
+                .map_err(|source| SetupError::Become { user: user.name.clone(), source: source.into() })?;
+        }
         run::run(&run::Command {
             command: &self.start.command,
             directory: &self.start.directory,
-            environment: &self.environment(),
+            environment: &self.environment(&setup),
             output: write.as_fd(),
             keep: &[self.lock.as_fd(), read.as_fd()],
             umask: self.umask,
+            setup: &setup,
         })
     }
 
-    /// The supervisor's own, then the job's, then the attempt's.
-    fn environment(&self) -> Vec<(OsString, OsString)> {
-        let mut variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    /// Those of the supervisor's own that it is to have, then the job's, its user's, and the attempt's.
+    fn environment(&self, setup: &Setup) -> Vec<(OsString, OsString)> {
+        let mut variables: Vec<(OsString, OsString)> = match &self.job.settings.launch.environment {
+            EnvironmentFrom::Inherit => std::env::vars_os().collect(),
+            EnvironmentFrom::Clean => Vec::new(),
+            EnvironmentFrom::List(names) => {
+                names.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
+            }
+        };
         let mut set = |name: &str, value: OsString| {
             variables.retain(|(known, _)| known != name);
             variables.push((name.into(), value));
@@ -208,6 +243,12 @@ impl Launch {
         set("PWD", self.start.directory.clone().into());
         for (name, value) in &self.job.environment {
             set(name, value.into());
+        }
+        if let Some(user) = &setup.user {
+            // The job's variables hold those of whoever asked for it.
+            set("HOME", user.home.clone().into());
+            set("USER", user.name.clone().into());
+            set("LOGNAME", user.name.clone().into());
         }
         set("LATIDO_JOB", self.start.job.as_str().into());
         set("LATIDO_ATTEMPT", self.start.attempt.to_string().into());
@@ -272,11 +313,17 @@ fn leave_the_starter() -> Result<Signals, RefuseError> {
     Signals::listen(&[Signal::TERM, Signal::CHILD]).map_err(signals)
 }
 
-fn bind(folder: &Path) -> Result<(Control, NotifySocket), RefuseError> {
+fn cgroup_name(start: &Start, job: &JobDir) -> Name {
+    Name::new(start.job.as_str(), job.path(), start.attempt)
+}
+
+fn bind(folder: &Path, user: Option<&User>) -> Result<(Control, NotifySocket), RefuseError> {
     let refuse = |source| RefuseError::Sockets { folder: folder.to_owned(), source };
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refuse)?;
     let found = folder.symlink_metadata().map_err(refuse)?;
-    let own = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
+    // A folder that was made for another user lets everybody through and lists nothing.
+    let others = if user.is_some() { 0o066 } else { 0o077 };
+    let own = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & others == 0;
     if !(found.is_dir() && own) {
         return Err(RefuseError::Folder { folder: folder.to_owned() });
     }
@@ -287,9 +334,15 @@ fn bind(folder: &Path) -> Result<(Control, NotifySocket), RefuseError> {
             Ok(()) | Err(_) => {}
         }
     }
-    let bound = (Control::bind(&control).map_err(refuse)?, NotifySocket::bind(&notify).map_err(refuse)?);
+    let mut bound = (Control::bind(&control).map_err(refuse)?, NotifySocket::bind(&notify).map_err(refuse)?);
     for socket in [&control, &notify] {
         rustix::fs::chmod(socket, Mode::RUSR | Mode::WUSR).map_err(|source| refuse(source.into()))?;
+        if let Some(user) = user {
+            surroundings::give(socket, user).map_err(refuse)?;
+        }
+    }
+    if let Some(user) = user {
+        bound.0.admit(user.uid);
     }
     Ok(bound)
 }

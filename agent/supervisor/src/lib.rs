@@ -21,6 +21,7 @@ mod launch;
 mod notify;
 mod output;
 mod stop;
+mod surroundings;
 
 /// Runs the supervisor of the attempt whose directory is the first argument, until the ending is recorded.
 ///

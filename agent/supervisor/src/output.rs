@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     fn log(folder: &tempfile::TempDir, files_max: u32) -> Log {
-        Log::new(folder.path().join("output.log"), LogLimits { size_max: SIZE_MIN, files_max })
+        Log::new(folder.path().join("output.log"), LogLimits { size_max: SIZE_MIN, files_max, carriage_returns: latido_protocol::files::CarriageReturns::default() })
     }
 
     fn sizes(folder: &tempfile::TempDir) -> Vec<(String, u64)> {
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_counted_and_told() {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::new(folder.path().join("absent/output.log"), LogLimits { size_max: 0, files_max: 0 });
+        let mut log = Log::new(folder.path().join("absent/output.log"), LogLimits { size_max: 0, files_max: 0, carriage_returns: latido_protocol::files::CarriageReturns::default() });
         log.append(b"lost");
         assert_eq!(log.lost, 4);
         std::fs::create_dir(folder.path().join("absent")).unwrap();

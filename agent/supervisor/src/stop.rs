@@ -116,7 +116,7 @@ impl Sequence {
         // Without a look at /proc nobody is told, nothing is proven, and the bound of the sequence holds all the same.
         let Ok(living) = tree::find(&self.tree) else { return };
         if self.killing {
-            tree::signal(&living.processes, Signal::KILL);
+            tree::kill(&self.tree, &living);
         } else {
             self.tell_new(&living);
         }

@@ -49,9 +49,11 @@ pub(crate) fn settings() -> JobSettings {
         orphans: Orphans::End,
         grace: Span(2 * SECOND),
         linger: Span(2 * SECOND),
-        log: LogLimits { size_max: 1 << 20, files_max: 2 },
+        log: LogLimits { size_max: 1 << 20, files_max: 2, carriage_returns: latido_protocol::files::CarriageReturns::default() },
         history_every: Span(300 * SECOND),
         presence_every: Span(60 * SECOND),
+        launch: latido_protocol::files::LaunchSettings::default(),
+        on_end: None,
     }
 }
 
@@ -113,6 +115,8 @@ impl World {
             supervisor: Some(identity(100 + attempt)),
             process: Some(identity(200 + attempt)),
             started_at: Some(self.wall()),
+            cgroup: None,
+            notes: vec![],
         }
     }
 
@@ -168,6 +172,7 @@ impl World {
                 excuse: None,
                 spent: Spent::default(),
                 stopping: false,
+                suspended_since: None,
             }),
         }
     }

@@ -9,11 +9,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::fs::Mode;
-use rustix::io::FdFlags;
-use rustix::process::{Pid, Signal};
+use rustix::io::{Errno, FdFlags};
+use rustix::process::{Gid, Pid, Resource, Rlimit, Signal, Uid};
 use rustix::time::{ClockId, Timespec};
 
 use crate::run::Usage;
+use crate::setup::Setup;
 
 /// Bytes of one record that a signal descriptor yields.
 pub(crate) const SIGNAL_RECORD: usize = size_of::<libc::signalfd_siginfo>();
@@ -73,6 +74,36 @@ pub(crate) fn start(
     command.spawn().map(|child| child.id())
 }
 
+/// Where a child failed before its program ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Execute,
+    Directory,
+    Cgroup,
+    Limits,
+    Nice,
+    User,
+}
+
+impl Step {
+    const ALL: [Self; 6] = [Self::Execute, Self::Directory, Self::Cgroup, Self::Limits, Self::Nice, Self::User];
+
+    /// Error numbers lie below this (MAX_ERRNO), so a step and an error number fit into one number: all that comes back
+    /// from a child is one.
+    const FACTOR: i32 = 4096;
+
+    fn tag(self, errno: i32) -> io::Error {
+        let step = Self::ALL.iter().position(|step| *step == self).unwrap_or(0);
+        io::Error::from_raw_os_error(errno + Self::FACTOR * i32::try_from(step).unwrap_or(0))
+    }
+
+    fn untag(error: io::Error) -> (Self, io::Error) {
+        let Some(number) = error.raw_os_error() else { return (Self::Execute, error) };
+        let step = usize::try_from(number / Self::FACTOR).ok().and_then(|step| Self::ALL.get(step).copied());
+        (step.unwrap_or(Self::Execute), io::Error::from_raw_os_error(number % Self::FACTOR))
+    }
+}
+
 /// Executes an image in a session and group of its own.
 pub(crate) fn run(
     image: Image,
@@ -80,7 +111,8 @@ pub(crate) fn run(
     output: BorrowedFd<'_>,
     keep: &[BorrowedFd<'_>],
     umask: Mode,
-) -> io::Result<u32> {
+    setup: &Setup,
+) -> Result<u32, (Step, io::Error)> {
     let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
         list.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
     };
@@ -88,19 +120,43 @@ pub(crate) fn run(
     let environment = pointers(&image.environment);
     let (directory, keep) = (directory.as_raw_fd(), keep.iter().map(AsRawFd::as_raw_fd).collect::<Vec<_>>());
     let program = image.program.as_ptr();
-    let in_child = Child { program, arguments, environment, directory, keep, umask };
+    let cgroup = setup.cgroup.iter().map(AsRawFd::as_raw_fd).collect();
+    let user = setup.user.as_ref().map(|user| Becoming {
+        uid: Uid::from_raw(user.uid),
+        gid: Gid::from_raw(user.gid),
+        groups: user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect(),
+    });
+    let (nice, rlimits, ignores_sigpipe) = (setup.nice, setup.rlimits.clone(), setup.ignores_sigpipe);
+    let in_child = Child {
+        program,
+        arguments,
+        environment,
+        directory,
+        keep,
+        umask,
+        cgroup,
+        nice,
+        rlimits,
+        user,
+        ignores_sigpipe,
+    };
 
     #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
     let mut command = Command::new("job");
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::from(output.try_clone_to_owned()?))
-        .stderr(Stdio::from(output.try_clone_to_owned()?));
+    let copy = || output.try_clone_to_owned().map(Stdio::from).map_err(Step::untag);
+    command.stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
     // SAFETY: `Child::execute` makes system calls only: it neither allocates nor locks, as the doc of `pre_exec` asks.
     unsafe { command.pre_exec(move || in_child.execute()) };
-    let started = command.spawn().map(|child| child.id());
+    let started = command.spawn().map(|child| child.id()).map_err(Step::untag);
     drop(image);
     started
+}
+
+/// Another user, as the kernel's calls take it.
+struct Becoming {
+    uid: Uid,
+    gid: Gid,
+    groups: Vec<Gid>,
 }
 
 /// What the child needs between fork and exec. The pointers lead into an [`Image`] that outlives the fork.
@@ -111,6 +167,11 @@ struct Child {
     directory: i32,
     keep: Vec<i32>,
     umask: Mode,
+    cgroup: Vec<i32>,
+    nice: Option<i32>,
+    rlimits: Vec<(Resource, Rlimit)>,
+    user: Option<Becoming>,
+    ignores_sigpipe: bool,
 }
 
 // SAFETY: the pointers are read in the forked child alone, a copy of the memory in which they are valid.
@@ -125,7 +186,26 @@ impl Child {
         rustix::process::umask(self.umask);
         // SAFETY: the descriptors are open in the parent for the whole of `run`, and the fork copied them.
         let borrow = |fd| unsafe { BorrowedFd::borrow_raw(fd) };
-        rustix::process::fchdir(borrow(self.directory))?;
+        let failed = |step: Step| move |error: Errno| step.tag(error.raw_os_error());
+        // Before anything else: what it does from here on counts for its own cgroup.
+        for fd in &self.cgroup {
+            rustix::io::write(borrow(*fd), b"0").map_err(failed(Step::Cgroup))?;
+        }
+        // What asks for privilege, before it is given up.
+        for (resource, limit) in &self.rlimits {
+            rustix::process::setrlimit(*resource, *limit).map_err(failed(Step::Limits))?;
+        }
+        if let Some(nice) = self.nice {
+            rustix::process::setpriority_process(None, nice).map_err(failed(Step::Nice))?;
+        }
+        if let Some(user) = &self.user {
+            // The calls mean one thread, and a forked child has no other.
+            rustix::thread::set_thread_groups(&user.groups).map_err(failed(Step::User))?;
+            rustix::thread::set_thread_res_gid(user.gid, user.gid, user.gid).map_err(failed(Step::User))?;
+            rustix::thread::set_thread_res_uid(user.uid, user.uid, user.uid).map_err(failed(Step::User))?;
+        }
+        // As that user: its directory is one that it may enter.
+        rustix::process::fchdir(borrow(self.directory)).map_err(failed(Step::Directory))?;
         for fd in &self.keep {
             rustix::io::fcntl_setfd(borrow(*fd), FdFlags::empty())?;
         }
@@ -133,6 +213,9 @@ impl Child {
             // SAFETY: `signal` with SIG_DFL installs no code of ours. It fails for SIGKILL, SIGSTOP and the C library's
             // own two, which need no reset.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        if self.ignores_sigpipe {
+            ignore(Signal::PIPE)?;
         }
         set_mask(libc::SIG_SETMASK, &[])?;
         // SAFETY: program, arguments and environment are zero-terminated lists of zero-terminated texts made by `run`.

@@ -4,9 +4,11 @@
 
 mod beat;
 mod binary;
+mod cgroup;
 mod control;
 mod ending;
 mod launch;
 mod output;
+mod setup;
 mod stop;
 mod support;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use latido_protocol::Class;
-use latido_protocol::files::LogLimits;
+use latido_protocol::files::{CarriageReturns, LogLimits};
 
 use crate::support::{Job, wait_until};
 
@@ -17,7 +17,7 @@ fn c172_output_is_kept_byte_for_byte() {
 
 #[test]
 fn one_line_of_50_mb_and_a_fast_printer_are_no_problem() {
-    let limits = LogLimits { size_max: 1024 * 1024, files_max: 3 };
+    let limits = LogLimits { size_max: 1024 * 1024, files_max: 3, carriage_returns: CarriageReturns::default() };
     let attempt =
         Job::shell("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo last").with(|s| s.log = limits).start();
     let end = attempt.end();

@@ -125,6 +125,8 @@ impl Job {
             supervisor: None,
             process: None,
             started_at: None,
+            cgroup: None,
+            notes: vec![],
         };
         disk::create(&attempt.start(), &start).unwrap();
         attempt
@@ -206,7 +208,12 @@ impl Attempt {
 
     pub(crate) fn tree(&self) -> Tree {
         let start = self.start();
-        Tree { attempt_dir: self.dir.path().to_owned(), process: start.process, supervisor: start.supervisor }
+        Tree {
+            attempt_dir: self.dir.path().to_owned(),
+            process: start.process,
+            supervisor: start.supervisor,
+            cgroup: start.cgroup,
+        }
     }
 
     pub(crate) fn kill_supervisor(&self) {
@@ -298,8 +305,10 @@ fn settings() -> JobSettings {
         orphans: Orphans::End,
         grace: seconds(10),
         linger: seconds(5),
-        log: LogLimits { size_max: 10 * 1024 * 1024, files_max: 3 },
+        log: LogLimits { size_max: 10 * 1024 * 1024, files_max: 3, carriage_returns: CarriageReturns::default() },
         history_every: seconds(300),
         presence_every: seconds(30),
+        launch: LaunchSettings::default(),
+        on_end: None,
     }
 }
