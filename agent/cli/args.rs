@@ -10,6 +10,7 @@ use latido_protocol::{Limit, Span, SubjectName};
 pub(crate) mod alerts;
 mod beat;
 mod budget;
+mod launch;
 mod registry;
 mod run;
 mod values;

@@ -11,11 +11,11 @@ use latido::jobs::client;
 use latido::jobs::launch::{self, LaunchError, LaunchOrder, Launched};
 use latido::jobs::make::{self, MakeError, NewJob};
 use latido::jobs::stop::{self, StopOrder};
-use latido::settings::MoneyLimit;
+use latido::settings::{MoneyLimit, SizeLimit};
 use latido_process::Signal;
 use latido_process::signals::Signals;
 use latido_protocol::control::{Answer, Request};
-use latido_protocol::files::{Budget, JobSettings};
+use latido_protocol::files::{Budget, EnvironmentFrom, JobSettings, LaunchSettings};
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{FORMAT_VERSION, SubjectName};
 use serde::Serialize;
@@ -193,6 +193,8 @@ fn dry_run(args: &RunArgs, new: &NewJob) -> Result<ExitCode, Failure> {
         ("budget", budget(&settings.resume.budget)),
         ("grace", settings.grace.to_string()),
         ("linger", settings.linger.to_string()),
+        ("launch", launch_words(&settings.launch)),
+        ("on end", settings.on_end.as_ref().map_or("nothing".to_owned(), |on_end| on_end.command.join(" "))),
     ];
     let text: String = rows.iter().map(|(key, value)| format!("{key:<15}{value}\n")).collect();
     print::out(&text).map(|()| ExitCode::SUCCESS)
@@ -205,6 +207,27 @@ fn budget(budget: &Budget) -> String {
     let limited = counters.iter().filter(|(limit, _)| limit != "none");
     let text = limited.map(|(limit, counter)| format!("{limit} {counter}")).collect::<Vec<_>>().join(", ");
     if text.is_empty() { "none".to_owned() } else { text }
+}
+
+/// What of a launch is not as whoever launches has it.
+fn launch_words(launch: &LaunchSettings) -> String {
+    let environment = match &launch.environment {
+        EnvironmentFrom::Inherit => None,
+        EnvironmentFrom::Clean => Some("environment clean".to_owned()),
+        EnvironmentFrom::List(names) => Some(format!("environment {}", names.join(","))),
+    };
+    let limits = launch.rlimits.iter().map(|(name, limit)| format!("{name} {}", limit.soft));
+    let words = [
+        launch.user.as_ref().map(|user| format!("user {user}")),
+        launch.group.as_ref().map(|group| format!("group {group}")),
+        launch.umask.map(|umask| format!("umask {umask:03o}")),
+        launch.nice.map(|nice| format!("nice {nice}")),
+        environment,
+        launch.memory_max.map(|max| format!("memory {}", SizeLimit(Some(max)))),
+        launch.pids_max.map(|max| format!("{max} processes")),
+    ];
+    let text = words.into_iter().flatten().chain(limits).collect::<Vec<_>>().join(", ");
+    if text.is_empty() { "as this command is".to_owned() } else { text }
 }
 
 /// Makes the job and launches its first attempt.

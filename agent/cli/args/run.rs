@@ -8,6 +8,7 @@ use latido::settings::{parse_count_limit, parse_limit};
 use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
 use super::budget::BudgetArgs;
+use super::launch::LaunchArgs;
 use super::values::{BackoffArg, BeatsArg, ResumeOnArg, Variable, attempts_max};
 
 /// `latido run`.
@@ -68,6 +69,11 @@ pub(crate) struct RunArgs {
     pub(crate) linger: Option<Span>,
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
+    #[command(flatten)]
+    pub(crate) launch: LaunchArgs,
+    /// Run this program once after each ending was recorded, before the next attempt
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) on_end: Option<String>,
     /// Run it in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,

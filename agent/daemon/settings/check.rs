@@ -9,6 +9,7 @@ use latido_protocol::files::LogLimits;
 use latido_protocol::{CountLimit, SubjectName};
 
 use super::budget::BudgetTable;
+use super::launch::{LaunchTable, OnEndTable};
 use super::document::{AgentTable, Document, GroupTable, JobTable, PolicyTable, ResumeTable};
 use super::model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, Overrides, Policy, Settings, TTL_INTERVALS,
@@ -250,6 +251,8 @@ impl Check<'_> {
             first_output_within: table.first_output_within.map(|text| text.0),
             excuse_max: table.excuse_max.map(|text| text.0),
             linger: table.linger.map(|text| text.0),
+            launch: table.launch.as_ref().map(LaunchTable::overrides).unwrap_or_default(),
+            on_end: table.on_end.as_ref().map(OnEndTable::decide),
             ..resume_overrides(table.resume.as_ref())
         };
         let mut policy = base.with(&overrides);
@@ -311,6 +314,8 @@ impl Check<'_> {
             strategy: table.strategy,
             run_for: table.run_for.map(|text| text.0),
             linger: table.linger.map(|text| text.0),
+            launch: table.launch.as_ref().map(LaunchTable::overrides).unwrap_or_default(),
+            on_end: table.on_end.as_ref().map(OnEndTable::decide),
             slots: table.slots,
             ..resume_overrides(table.resume.as_ref())
         };

@@ -1,7 +1,9 @@
 //! How an attempt's process is made, beside its command: what it is given, what it may use up, and what runs after it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +77,31 @@ pub enum Bound {
 pub enum Unlimited {
     /// no bound
     Unlimited,
+}
+
+/// Why a text is no bound.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a number such as 1024, or `unlimited`")]
+pub struct BoundError(String);
+
+impl FromStr for Bound {
+    type Err = BoundError;
+
+    fn from_str(text: &str) -> Result<Self, BoundError> {
+        match text {
+            "unlimited" => Ok(Self::Unlimited(Unlimited::Unlimited)),
+            number => number.parse().map(Self::At).map_err(|_| BoundError(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(number) => number.fmt(f),
+            Self::Unlimited(Unlimited::Unlimited) => f.write_str("unlimited"),
+        }
+    }
 }
 
 impl Bound {
