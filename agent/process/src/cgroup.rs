@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use latido_protocol::files::{Cgroup, CgroupFolder};
 use rustix::fs::Access;
 
+use crate::proc::number_behind;
+
 /// Where hierarchies are mounted on every Linux.
 pub const ROOT: &str = "/sys/fs/cgroup";
 
@@ -385,21 +387,16 @@ pub fn out_of_memory(cgroup: &Cgroup) -> OutOfMemory {
         let read = |file: &str| std::fs::read_to_string(folder.path.join(file)).unwrap_or_default();
         let (counts, met, limit) = if folder.version == 2 {
             let events = read("memory.events");
-            let met = field(&events, "oom");
+            let met = number_behind(&events, "oom");
             (events, met, read("memory.max"))
         } else {
             (read("memory.oom_control"), read("memory.failcnt").trim().parse().ok(), read("memory.limit_in_bytes"))
         };
-        found.killed_count = found.killed_count.max(field(&counts, "oom_kill").unwrap_or(0));
+        found.killed_count = found.killed_count.max(number_behind(&counts, "oom_kill").unwrap_or(0));
         found.limit_met_count = found.limit_met_count.max(met.unwrap_or(0));
         found.memory_max = limit.trim().parse().ok().or(found.memory_max);
     }
     found
-}
-
-/// The number behind a word that begins a line.
-fn field(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
 /// Visits a cgroup and those below it, the lowest first.
@@ -444,8 +441,8 @@ mod tests {
     #[test]
     fn a_count_is_told_from_one_whose_name_begins_alike() {
         let events = "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 1\n";
-        assert_eq!((field(events, "oom"), field(events, "oom_kill")), (Some(3), Some(2)));
-        assert_eq!(field(events, "absent"), None);
+        assert_eq!((number_behind(events, "oom"), number_behind(events, "oom_kill")), (Some(3), Some(2)));
+        assert_eq!(number_behind(events, "absent"), None);
     }
 
     #[test]

@@ -320,6 +320,9 @@ pub struct Status {
     /// its first process is suspended (SIGSTOP, SIGTSTP …) since then: it lives, and nothing in it moves
     #[serde(default)]
     pub suspended_since: Option<WallTime>,
+    /// what SIGKILL has not ended within its time: the stop is not over, and the supervisor keeps the lock and waits
+    #[serde(default)]
+    pub survivors: Vec<Identity>,
 }
 
 /// One line of `heartbeats.jsonl`.
