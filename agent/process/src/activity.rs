@@ -234,7 +234,8 @@ impl Sampler {
     fn doing(&mut self, stat: &Stat) -> Doing {
         // A 0 stands for nothing, and for what this user may not know.
         let wchan = self.text(stat.pid, "wchan").filter(|name| !name.is_empty() && *name != "0").map(str::to_owned);
-        let syscall = self.text(stat.pid, "syscall").and_then(|text| text.split_ascii_whitespace().next()?.parse().ok());
+        let syscall =
+            self.text(stat.pid, "syscall").and_then(|text| text.split_ascii_whitespace().next()?.parse().ok());
         Doing { state: stat.state, wchan, syscall }
     }
 

@@ -185,12 +185,7 @@ impl Launch {
         let mut book = Book::new(self.attempt.clone(), &self.start, &self.job.settings, clock.now());
         // Tried again within a second by the loop.
         let _ = book.write_last(clock.now(), 0);
-        let output = Output::new(
-            pipe,
-            self.attempt.output(),
-            Some(self.attempt.output_index()),
-            self.job.settings.log,
-        );
+        let output = Output::new(pipe, self.attempt.output(), Some(self.attempt.output_index()), self.job.settings.log);
         let pid = child.identity().pid;
         let is_planned = self.job.settings.on_end.is_some();
         let (grace, linger, run_for) =

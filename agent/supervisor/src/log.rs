@@ -195,7 +195,15 @@ mod tests {
     use super::*;
 
     fn log(folder: &tempfile::TempDir, files_max: u32) -> Log {
-        Log::new(folder.path().join("output.log"), None, LogLimits { size_max: SIZE_MIN, files_max, carriage_returns: latido_protocol::files::CarriageReturns::default() })
+        Log::new(
+            folder.path().join("output.log"),
+            None,
+            LogLimits {
+                size_max: SIZE_MIN,
+                files_max,
+                carriage_returns: latido_protocol::files::CarriageReturns::default(),
+            },
+        )
     }
 
     fn sizes(folder: &tempfile::TempDir) -> Vec<(String, u64)> {
@@ -243,7 +251,15 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_counted_and_told() {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::new(folder.path().join("absent/output.log"), None, LogLimits { size_max: 0, files_max: 0, carriage_returns: latido_protocol::files::CarriageReturns::default() });
+        let mut log = Log::new(
+            folder.path().join("absent/output.log"),
+            None,
+            LogLimits {
+                size_max: 0,
+                files_max: 0,
+                carriage_returns: latido_protocol::files::CarriageReturns::default(),
+            },
+        );
         log.append(b"lost");
         assert_eq!(log.lost, 4);
         std::fs::create_dir(folder.path().join("absent")).unwrap();
@@ -268,7 +284,8 @@ mod tests {
         let mut index = Index { path: folder.path().join("output.index"), last: None };
         let at = |seconds: u64| WallTime::from_millis(1_700_000_000_000 + seconds * 1000);
         // (offset, second) and whether it has a record
-        let notes = [(0, 0, true), (600, 0, false), (700, 1, true), (800, 2, false), (900, 61, true), (5000, 61, false)];
+        let notes =
+            [(0, 0, true), (600, 0, false), (700, 1, true), (800, 2, false), (900, 61, true), (5000, 61, false)];
         for (offset, second, _) in notes {
             index.note(offset, at(second));
         }

@@ -49,7 +49,9 @@ fn work_in_a_grandchild_that_left_the_session_is_seen() {
 fn what_sleeps_is_idle_and_what_it_waits_in_is_named() {
     let job = Kept(command("setsid").args(["sleep", "1000"]).spawn().unwrap());
     let process = identity(&job);
-    wait_until("it sleeps", || sample(&process).first.is_some_and(|first| first.state == 'S' && first.syscall.is_some()));
+    wait_until("it sleeps", || {
+        sample(&process).first.is_some_and(|first| first.state == 'S' && first.syscall.is_some())
+    });
     let before = sample(&process);
     let after = sample(&process);
     assert!(after.is_idle_since(&before), "{before:?} {after:?}");

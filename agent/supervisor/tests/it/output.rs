@@ -77,9 +77,10 @@ fn a_log_that_cannot_be_written_never_stops_the_job() {
     std::fs::write(attempt.folder.path().join("go"), "").unwrap();
     attempt.said("printed");
     let mut client = attempt.connect();
-    wait_until("the pipe is empty", || {
-        matches!(client.ask(&Request::Status), Answer::Status { status } if status.output_bytes == 3_000_000)
-    });
+    wait_until(
+        "the pipe is empty",
+        || matches!(client.ask(&Request::Status), Answer::Status { status } if status.output_bytes == 3_000_000),
+    );
     std::fs::remove_dir(attempt.dir.output()).unwrap();
     attempt.stop(Duration::from_secs(10));
     let end = attempt.end();
@@ -89,7 +90,8 @@ fn a_log_that_cannot_be_written_never_stops_the_job() {
 // dsh-tauri-desk/deepseek-harness-desktop PR #197
 #[test]
 fn c173_a_line_that_is_no_utf_8_stops_nothing() {
-    let script = "printf '\\304\\343\\272\\303\\n'; i=0; while [ $i -lt 50 ]; do echo line $i; i=$((i+1)); sleep 0.01; done";
+    let script =
+        "printf '\\304\\343\\272\\303\\n'; i=0; while [ $i -lt 50 ]; do echo line $i; i=$((i+1)); sleep 0.01; done";
     let attempt = Job::shell(script).start();
     assert_eq!(attempt.end().outcome.code, Some(0));
     let expected: Vec<u8> =

@@ -12,7 +12,7 @@ use latido_protocol::disk;
 use latido_protocol::files::End;
 use latido_protocol::layout::AttemptDir;
 
-use crate::support::{Job, wait_for, wait_until};
+use crate::support::{Job, untested, wait_for, wait_until};
 
 #[expect(clippy::disallowed_methods, reason = "tests start strangers")]
 fn command(program: &str) -> Command {
@@ -38,7 +38,7 @@ impl Namespace {
     fn start(job: &Job) -> Option<Self> {
         let probe = command("unshare").args(["-pf", "--mount-proc", "true"]).stderr(Stdio::null()).status();
         if !probe.is_ok_and(|status| status.success()) {
-            eprintln!("NOT TESTED: this host lets no pid namespace be made");
+            untested("this host lets no pid namespace be made");
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -103,7 +103,8 @@ fn c151_as_pid_1_no_zombie_of_a_hundred_orphans_stays() {
 #[test]
 fn c152_as_pid_1_the_jobs_own_code_is_right_among_orphans_with_others() {
     for code in [0, 1, 42, 99] {
-        let script = format!("i=0; while [ $i -lt 100 ]; do (sh -c \"exit $((i % 7 + 100))\" &); i=$((i+1)); done; exit {code}");
+        let script =
+            format!("i=0; while [ $i -lt 100 ]; do (sh -c \"exit $((i % 7 + 100))\" &); i=$((i+1)); done; exit {code}");
         let Some(mut namespace) = Namespace::start(&Job::shell(&script)) else { return };
         assert_eq!(namespace.end().outcome.code, Some(code));
     }

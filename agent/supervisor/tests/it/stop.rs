@@ -4,7 +4,7 @@ use latido_process::lock::Lock;
 use latido_protocol::attempt::{Advice, Answer, Beat, Ground, Request, StopReason};
 use latido_protocol::{Class, OutcomeKind, Span};
 
-use crate::support::{Job, is_gone, wait_until};
+use crate::support::{Job, is_gone, untested, wait_until};
 
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(600);
@@ -186,7 +186,7 @@ impl Frozen {
             .and_then(|()| put("cgroup.procs", &process.to_string()))
             .and_then(|()| put("freezer.state", "FROZEN"));
         if let Err(error) = made {
-            eprintln!("NOT TESTED: this host has no freezer of version 1 to make a process unkillable: {error}");
+            untested(&format!("this host has no freezer of version 1 to make a process unkillable: {error}"));
             return None;
         }
         wait_until("it is frozen", || {
