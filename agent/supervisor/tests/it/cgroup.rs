@@ -10,7 +10,7 @@ use latido_protocol::attempt::Report;
 use latido_protocol::files::{CgroupPlace, Enforcement, JobSettings, Orphans};
 use latido_protocol::{Class, OutcomeKind};
 
-use crate::support::{Attempt, Job, is_gone, untested, wait_until};
+use crate::support::{Attempt, Job, command, is_gone, untested, wait_until};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -188,8 +188,7 @@ fn launch_beside_a_leftover(orphans: Orphans) -> (Attempt, latido_protocol::file
     let entries: Vec<_> =
         made.cgroup.folders.iter().map(|folder| folder.path.join("cgroup.procs").display().to_string()).collect();
     let script = format!("for f in {}; do echo $$ > $f; done; echo $$ > left; exec sleep 1000", entries.join(" "));
-    #[expect(clippy::disallowed_methods, reason = "tests start strangers")]
-    let mut child = std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path()).spawn().unwrap();
+    let mut child = command("sh").args(["-c", &script]).current_dir(folder.path()).spawn().unwrap();
     wait_until("it is in the cgroup", || {
         std::fs::read_to_string(folder.path().join("left")).is_ok_and(|text| text.ends_with('\n'))
     });

@@ -4,7 +4,7 @@
 use std::io::BufRead;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use latido_process::lock::Lock;
 use latido_protocol::attempt::Report;
@@ -12,12 +12,7 @@ use latido_protocol::disk;
 use latido_protocol::files::End;
 use latido_protocol::layout::AttemptDir;
 
-use crate::support::{Job, untested, wait_for, wait_until};
-
-#[expect(clippy::disallowed_methods, reason = "tests start strangers")]
-fn command(program: &str) -> Command {
-    Command::new(program)
-}
+use crate::support::{Job, command, untested, wait_for, wait_until};
 
 /// A namespace whose first process is a supervisor; it ends with its owner.
 struct Namespace {
