@@ -211,6 +211,7 @@ fn rebuilt_status(attempt: &AttemptDir, start: Option<&Start>, damaged: &mut Vec
         spent: beat.spent,
         stopping: false,
         suspended_since: None,
+        survivors: Vec::new(),
     })
 }
 

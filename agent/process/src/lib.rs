@@ -5,6 +5,7 @@
 //! network and writes no file but a lock. Platform code lies in `sys/`, and `unsafe` nowhere else. It reads one clock,
 //! the monotonic one, to bound its own waits.
 
+pub mod activity;
 pub mod cgroup;
 pub mod find;
 pub mod identity;

@@ -247,9 +247,7 @@ impl User {
     }
 }
 
-fn rlimits(
-    wanted: &BTreeMap<String, Rlimit>,
-) -> Result<Vec<(Resource, rustix::process::Rlimit)>, SetupError> {
+fn rlimits(wanted: &BTreeMap<String, Rlimit>) -> Result<Vec<(Resource, rustix::process::Rlimit)>, SetupError> {
     let shown = |bound: Option<u64>| bound.map_or_else(|| "unlimited".to_owned(), |number| number.to_string());
     let is_above = |one: Option<u64>, other: Option<u64>| match (one, other) {
         (_, None) => false,

@@ -17,7 +17,7 @@ pub const SUPERVISES: &str = "LATIDO_SUPERVISES";
 
 /// Variables that mean one attempt. A supervisor that is started from inside another attempt must not carry its marks,
 /// or it would be ended with it.
-const OF_ONE_ATTEMPT: [&str; 10] = [
+const OF_ONE_ATTEMPT: [&str; 15] = [
     "LATIDO_JOB",
     "LATIDO_ATTEMPT",
     "LATIDO_EPOCH",
@@ -25,6 +25,11 @@ const OF_ONE_ATTEMPT: [&str; 10] = [
     "LATIDO_TOKEN",
     "LATIDO_CHECKPOINT",
     "LATIDO_DIR",
+    "LATIDO_OUTCOME",
+    "LATIDO_CODE",
+    "LATIDO_SIGNAL",
+    "LATIDO_CLASS",
+    "LATIDO_DETAIL",
     "NOTIFY_SOCKET",
     "WATCHDOG_USEC",
     "WATCHDOG_PID",

@@ -12,6 +12,7 @@ pub use crate::launching::{
     Bound, Cgroup, CgroupFolder, CgroupPlace, Enforcement, EnvironmentFrom, LaunchSettings, OnEnd, OnEndRecord, Rlimit,
     Sigpipe,
 };
+pub use crate::log_limits::{CarriageReturns, LogLimits};
 pub use crate::wanted::{Want, Wanted};
 use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
 
@@ -113,29 +114,6 @@ pub enum Orphans {
     End,
     /// The job is held until a person acts.
     Hold,
-}
-
-/// How the output log is bounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogLimits {
-    /// bytes after which `output.log` is rotated
-    pub size_max: u64,
-    /// files kept, the current one counted
-    pub files_max: u32,
-    /// what is kept of a line that was printed over with carriage returns
-    #[serde(default)]
-    pub carriage_returns: CarriageReturns,
-}
-
-/// What the output log keeps of a line that was printed over, as progress bars do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CarriageReturns {
-    /// its last state, and now and then one in between while it goes on; a carriage return before a line's end is no such
-    #[default]
-    Last,
-    /// every byte
-    All,
 }
 
 /// Everything that was decided for a job when it was made; a later change of the config does not reach it.
@@ -320,6 +298,9 @@ pub struct Status {
     /// its first process is suspended (SIGSTOP, SIGTSTP …) since then: it lives, and nothing in it moves
     #[serde(default)]
     pub suspended_since: Option<WallTime>,
+    /// what SIGKILL has not ended within its time: the stop is not over, and the supervisor keeps the lock and waits
+    #[serde(default)]
+    pub survivors: Vec<Identity>,
 }
 
 /// One line of `heartbeats.jsonl`.

@@ -167,7 +167,12 @@ pub struct CgroupFolder {
     pub controllers: Vec<String>,
 }
 
-/// A command that is run once after an ending was recorded, before the job's lock is free.
+/// A command that is run once after the ending of each attempt that ran was recorded, before the job's lock is free.
+///
+/// It runs in the job's directory as the job's user, with its variables, `LATIDO_JOB`, `LATIDO_ATTEMPT`, `LATIDO_EPOCH`,
+/// `LATIDO_DIR`, and these of the ending, empty where there is none: `LATIDO_OUTCOME` (`exited`, `signaled`,
+/// `out-of-memory` …), `LATIDO_CODE`, `LATIDO_SIGNAL`, `LATIDO_CLASS` (`completed`, `failed` …), `LATIDO_DETAIL`, and
+/// `LATIDO_CHECKPOINT`, the last there is. What it prints goes to `on_end.log`, what became of it to `on_end.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnEnd {
     /// the program and its arguments

@@ -17,6 +17,7 @@ mod kept;
 pub mod launching;
 pub mod layout;
 mod line;
+mod log_limits;
 mod name;
 pub mod notify;
 mod outcome;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use latido_protocol::attempt::{Beat, Ground};
 use latido_protocol::disk::{self, WriteError};
-use latido_protocol::files::{Beats, Excuse, Heartbeat, JobSettings, Spent, Start, Status};
+use latido_protocol::files::{Beats, Excuse, Heartbeat, Identity, JobSettings, Spent, Start, Status};
 use latido_protocol::layout::AttemptDir;
 use latido_protocol::notify::{Notification, Watchdog};
 use latido_protocol::{FORMAT_VERSION, Limit, Progress, Span};
@@ -78,6 +78,7 @@ impl Book {
             spent: Spent::default(),
             stopping: false,
             suspended_since: None,
+            survivors: Vec::new(),
         };
         Self {
             attempt,
@@ -196,6 +197,14 @@ impl Book {
     pub(crate) fn mark_suspended(&mut self, is_suspended: bool) {
         if is_suspended != self.status.suspended_since.is_some() {
             self.status.suspended_since = is_suspended.then(clock::wall);
+            self.touch();
+        }
+    }
+
+    /// Says what SIGKILL has not ended.
+    pub(crate) fn mark_survivors(&mut self, survivors: Vec<Identity>) {
+        if self.status.survivors != survivors {
+            self.status.survivors = survivors;
             self.touch();
         }
     }

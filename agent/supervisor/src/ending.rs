@@ -50,7 +50,10 @@ pub(crate) fn judge(
         Ending::Dumped(signal) => format!("{} (core dumped)", stop::signal_name(signal)),
     };
     let (class, why) = match order {
-        None => return out_of_memory.map_or_else(|| outcome.clone(), |found| for_want_of_memory(outcome.clone(), found, &how)),
+        None => {
+            return out_of_memory
+                .map_or_else(|| outcome.clone(), |found| for_want_of_memory(outcome.clone(), found, &how));
+        }
         Some(Order::Request(StopReason::Commanded, by)) => return outcome.by_order(format!("stopped by {by}; {how}")),
         Some(Order::Request(StopReason::Limit, by)) => (Class::Limit, format!("limit reached, ended by {by}")),
         Some(Order::Request(StopReason::Stale, by)) => (Class::Lost, format!("stale, ended by {by}")),
@@ -68,7 +71,8 @@ pub(crate) fn judge(
 /// on to a good end without them has ended well.
 fn for_want_of_memory(outcome: Outcome, found: OutOfMemory, how: &str) -> Outcome {
     if outcome.class == Class::Completed {
-        let detail = format!("{}; {} of its processes were killed for want of memory", outcome.detail, found.killed_count);
+        let detail =
+            format!("{}; {} of its processes were killed for want of memory", outcome.detail, found.killed_count);
         return Outcome { detail, ..outcome };
     }
     let limit = found.memory_max.filter(|_| found.limit_met_count > 0);

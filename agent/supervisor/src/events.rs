@@ -21,6 +21,7 @@ use crate::beat::Book;
 use crate::clock::{Clock, Now};
 use crate::control::{Control, Said};
 use crate::ending::{self, Facts};
+use crate::hook::{Hook, Plan};
 use crate::notify::NotifySocket;
 use crate::output::{Drained, Output};
 use crate::stop::{self, Order, Sequence};
@@ -56,6 +57,8 @@ pub(crate) struct Parts {
     pub(crate) book: Book,
     pub(crate) output: Output,
     pub(crate) child: Pidfd,
+    /// what is run after the ending
+    pub(crate) plan: Option<Box<Plan>>,
 }
 
 /// Where the attempt is.
@@ -71,6 +74,8 @@ enum Phase {
         end: Box<End>,
         try_at: Duration,
     },
+    /// The ending is recorded, and what is to be run after it runs.
+    Following(Box<Hook>),
     Done,
 }
 
@@ -133,7 +138,8 @@ impl Supervisor {
         let now = self.parts.clock.now();
         let mut at = vec![self.parts.book.write_at()];
         at.extend(self.parts.control.push_at(self.parts.book.revision()));
-        at.extend(self.sequence.as_ref().map(Sequence::poll_timeout));
+        let is_following = matches!(self.phase, Phase::Following(_));
+        at.extend(self.sequence.as_ref().filter(|_| !is_following).map(Sequence::poll_timeout));
         // On the listening time line, seen from here: a gap only makes this pass an early one.
         let until = self.run_until.filter(|_| matches!(self.phase, Phase::Running) && self.order.is_none());
         at.extend(until.map(|until| now.monotonic + until.saturating_sub(now.listening).min(SLEEP_MAX)));
@@ -141,6 +147,7 @@ impl Supervisor {
             Phase::Running | Phase::Done => {}
             Phase::Ending { drain, .. } => at.extend((!drain.closed).then(|| drain.quiet_at.min(drain.until))),
             Phase::Recording { try_at, .. } => at.push(*try_at),
+            Phase::Following(hook) => at.extend(hook.poll_timeout()),
         }
         let next = at.into_iter().min().unwrap_or(now.monotonic);
         next.saturating_sub(now.monotonic).min(SLEEP_MAX)
@@ -151,7 +158,12 @@ impl Supervisor {
         const FIXED: usize = 3;
 
         let parts = &self.parts;
-        let runs = matches!(self.phase, Phase::Running);
+        let (child, pipe) = match &self.phase {
+            Phase::Running => (Some(&parts.child), parts.output.pipe()),
+            // An end is told once; after that the descriptor would be ready for ever.
+            Phase::Ending { .. } | Phase::Recording { .. } | Phase::Done => (None, parts.output.pipe()),
+            Phase::Following(hook) => (Some(hook.child()), hook.pipe()),
+        };
         let mut fds = vec![
             PollFd::new(&parts.signals, PollFlags::IN),
             PollFd::new(&parts.notify, PollFlags::IN),
@@ -163,10 +175,8 @@ impl Supervisor {
             events.set(PollFlags::OUT, client.has_unsent());
             fds.push(PollFd::from_borrowed_fd(client.as_fd(), events));
         }
-        let pipe = parts.output.pipe();
         fds.extend(pipe.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-        // An end is told once; after that the descriptor would be ready for ever.
-        fds.extend(runs.then(|| PollFd::new(&parts.child, PollFlags::IN)));
+        fds.extend(child.map(|child| PollFd::new(child, PollFlags::IN)));
         let timeout = Timespec {
             tv_sec: i64::try_from(sleep.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: sleep.subsec_nanos().into(),
@@ -183,7 +193,7 @@ impl Supervisor {
             listener: is_ready(&fds[2]),
             clients: (0..count).rev().filter(|index| is_ready(&fds[FIXED + index])).collect(),
             output: pipe.is_some() && fds.get(FIXED + count).is_some_and(is_ready),
-            child: runs && fds.last().is_some_and(is_ready),
+            child: child.is_some() && fds.last().is_some_and(is_ready),
         }
     }
 
@@ -206,10 +216,26 @@ impl Supervisor {
         if ready.signals {
             self.handle_signals(now);
         }
-        if ready.child
-            && let Some(how) = run::ending(&self.parts.child)
-        {
-            self.handle_end(how, now);
+        if ready.child {
+            self.handle_child(now);
+        }
+    }
+
+    /// What was waited for has ended: the job's first process, or what was run after it.
+    fn handle_child(&mut self, now: Now) {
+        match &mut self.phase {
+            Phase::Running => {
+                if let Some(how) = run::ending(&self.parts.child) {
+                    self.handle_end(how, now);
+                }
+            }
+            Phase::Following(hook) => {
+                if hook.finish(&self.parts.attempt) {
+                    self.phase = Phase::Done;
+                    run::collect_orphans(None);
+                }
+            }
+            Phase::Ending { .. } | Phase::Recording { .. } | Phase::Done => {}
         }
     }
 
@@ -304,7 +330,8 @@ impl Supervisor {
             }
             // It has ended by itself: only what it left is still to be ended.
             Phase::Ending { .. } => {}
-            Phase::Recording { .. } | Phase::Done => return,
+            // What follows the ending has a time limit of its own.
+            Phase::Recording { .. } | Phase::Following(_) | Phase::Done => return,
         }
         self.clear(grace, now);
     }
@@ -330,7 +357,11 @@ impl Supervisor {
                 self.stop(Order::Outside, self.parts.grace, now);
             } else {
                 // The first process stays uncollected until the end: its pid is the group's number.
-                run::collect_orphans(Some(self.parts.child.identity().pid));
+                let kept = match &self.phase {
+                    Phase::Following(hook) => hook.child(),
+                    Phase::Running | Phase::Ending { .. } | Phase::Recording { .. } | Phase::Done => &self.parts.child,
+                };
+                run::collect_orphans(Some(kept.identity().pid));
                 if let Some(is_suspended) = run::suspension(&self.parts.child) {
                     self.parts.book.mark_suspended(is_suspended);
                 }
@@ -342,6 +373,10 @@ impl Supervisor {
     }
 
     fn drain_output(&mut self, now: Now) {
+        if let Phase::Following(hook) = &mut self.phase {
+            hook.drain();
+            return;
+        }
         let drained = self.parts.output.drain();
         if let Phase::Ending { drain, .. } = &mut self.phase {
             match drained {
@@ -377,8 +412,12 @@ impl Supervisor {
             let limit = self.parts.run_for.duration().unwrap_or_default();
             self.stop(Order::RunFor(limit), self.parts.grace, now);
         }
-        if let Some(sequence) = &mut self.sequence {
-            sequence.handle_timeout(now.monotonic);
+        match (&mut self.phase, &mut self.sequence) {
+            (Phase::Following(hook), _) => hook.handle_timeout(now.monotonic),
+            (Phase::Running | Phase::Ending { .. } | Phase::Recording { .. }, Some(sequence)) => {
+                sequence.handle_timeout(now.monotonic);
+            }
+            (Phase::Running | Phase::Ending { .. } | Phase::Recording { .. }, None) | (Phase::Done, _) => {}
         }
         self.advance(now);
         let bytes = self.parts.output.bytes();
@@ -395,6 +434,12 @@ impl Supervisor {
 
     /// Goes from the ending to its record.
     fn advance(&mut self, now: Now) {
+        if matches!(self.phase, Phase::Running)
+            && let Some(survivors) = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic))
+        {
+            // Nobody is told that it is over before it is: the lock stays held, so there is no second copy.
+            self.parts.book.mark_survivors(survivors);
+        }
         if let Phase::Ending { how, drain } = &self.phase {
             let survivors = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic));
             let Some(survivors) = survivors.filter(|_| drain.is_over(now.monotonic)) else { return };
@@ -405,7 +450,13 @@ impl Supervisor {
             && now.monotonic >= *try_at
         {
             match ending::record(&self.parts.attempt, &self.parts.start, end) {
-                Ok(()) => self.phase = Phase::Done,
+                Ok(()) => {
+                    let parts = &self.parts;
+                    let hook = parts.plan.as_ref().and_then(|plan| {
+                        Hook::begin(plan, &parts.attempt, &parts.start, end, &parts.lock, now.monotonic)
+                    });
+                    self.phase = hook.map_or(Phase::Done, |hook| Phase::Following(Box::new(hook)));
+                }
                 // What was to be told stays here, and the lock with it, until the disk takes it.
                 Err(_) => *try_at = now.monotonic + RECORD_EVERY,
             }
@@ -417,6 +468,7 @@ impl Supervisor {
     }
 
     fn compose(&mut self, how: Ending, survivors: Vec<latido_protocol::files::Identity>, now: Now) -> End {
+        self.parts.output.finish();
         // The last words: datagrams that were sent before the end are heard.
         self.parts.notify.drain(&mut self.parts.book, now);
         let _ = self.parts.book.write_last(now, self.parts.output.bytes());

@@ -1,6 +1,5 @@
 //! From the starter's hands to a running job: what is written, in which order, before anything runs.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,11 +12,11 @@ use latido_process::lock::{Lock, LockError};
 use latido_process::run::{self, RunError};
 use latido_process::setup::{Setup, SetupError, User};
 use latido_process::signals::{self, Signals, SignalsError};
-use latido_process::start::{self, SUPERVISES};
+use latido_process::start;
 use latido_process::{Pidfd, Signal};
 use latido_protocol::attempt::Report;
 use latido_protocol::disk::{self, ReadError, WriteError};
-use latido_protocol::files::{Beats, Busy, EnvironmentFrom, JobFile, Spent, Start};
+use latido_protocol::files::{Busy, JobFile, Spent, Start};
 use latido_protocol::layout::{AttemptDir, JobDir};
 use latido_protocol::{FORMAT_VERSION, Outcome};
 use rustix::fs::Mode;
@@ -27,7 +26,9 @@ use crate::beat::{Book, describe};
 use crate::clock::{self, Clock};
 use crate::control::Control;
 use crate::ending::{self, Facts, RecordError};
+use crate::environment::Environment;
 use crate::events::{Parts, Supervisor};
+use crate::hook::Plan;
 use crate::notify::NotifySocket;
 use crate::output::Output;
 use crate::surroundings::{self, SurroundingsError};
@@ -184,15 +185,19 @@ impl Launch {
         let mut book = Book::new(self.attempt.clone(), &self.start, &self.job.settings, clock.now());
         // Tried again within a second by the loop.
         let _ = book.write_last(clock.now(), 0);
-        let output = Output::new(pipe, self.attempt.output(), self.job.settings.log);
+        let output = Output::new(pipe, self.attempt.output(), Some(self.attempt.output_index()), self.job.settings.log);
         let pid = child.identity().pid;
+        let is_planned = self.job.settings.on_end.is_some();
+        let (grace, linger, run_for) =
+            (self.job.settings.grace.0, self.job.settings.linger.0, self.job.settings.run_for);
+        let plan = is_planned.then(|| Box::new(Plan { job: self.job, umask: self.umask }));
         let supervisor = Supervisor::new(Parts {
             attempt: self.attempt,
             job_dir: self.job_dir,
             start: self.start,
-            grace: self.job.settings.grace.0,
-            linger: self.job.settings.linger.0,
-            run_for: self.job.settings.run_for,
+            grace,
+            linger,
+            run_for,
             lock: self.lock,
             signals: self.signals,
             token: self.token,
@@ -202,6 +207,7 @@ impl Launch {
             book,
             output,
             child,
+            plan,
         });
         Ok(Launched::Runs { pid, supervisor: Box::new(supervisor) })
     }
@@ -216,59 +222,17 @@ impl Launch {
             rustix::fs::fchown(write, Some(uid), Some(gid))
                 .map_err(|source| SetupError::Become { user: user.name.clone(), source: source.into() })?;
         }
+        let mut environment = Environment::new(&self.job, &self.start, &self.attempt, setup.user.as_ref());
+        environment.add_voice(&self.job, &self.start, &self.token);
         run::run(&run::Command {
             command: &self.start.command,
             directory: &self.start.directory,
-            environment: &self.environment(&setup),
+            environment: &environment.0,
             output: write.as_fd(),
             keep: &[self.lock.as_fd(), read.as_fd()],
             umask: self.umask,
             setup: &setup,
         })
-    }
-
-    /// Those of the supervisor's own that it is to have, then the job's, its user's, and the attempt's.
-    fn environment(&self, setup: &Setup) -> Vec<(OsString, OsString)> {
-        let mut variables: Vec<(OsString, OsString)> = match &self.job.settings.launch.environment {
-            EnvironmentFrom::Inherit => std::env::vars_os().collect(),
-            EnvironmentFrom::Clean => Vec::new(),
-            EnvironmentFrom::List(names) => {
-                names.iter().filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
-            }
-        };
-        let mut set = |name: &str, value: OsString| {
-            variables.retain(|(known, _)| known != name);
-            variables.push((name.into(), value));
-        };
-        set("PWD", self.start.directory.clone().into());
-        for (name, value) in &self.job.environment {
-            set(name, value.into());
-        }
-        if let Some(user) = &setup.user {
-            // The job's variables hold those of whoever asked for it.
-            set("HOME", user.home.clone().into());
-            set("USER", user.name.clone().into());
-            set("LOGNAME", user.name.clone().into());
-        }
-        set("LATIDO_JOB", self.start.job.as_str().into());
-        set("LATIDO_ATTEMPT", self.start.attempt.to_string().into());
-        set("LATIDO_EPOCH", self.start.epoch.to_string().into());
-        set("LATIDO_SOCKET", self.start.sockets.join("control").into());
-        set("LATIDO_TOKEN", self.token.clone().into());
-        set("LATIDO_CHECKPOINT", self.start.checkpoint.clone().into());
-        set("LATIDO_DIR", self.attempt.path().into());
-        set("NOTIFY_SOCKET", self.start.sockets.join("notify").into());
-        if self.job.settings.beats != Beats::Presence {
-            set("WATCHDOG_USEC", self.job.settings.ttl.0.as_micros().to_string().into());
-        }
-        // No WATCHDOG_PID: it would silence every program that is started by a shell (systemd/systemd#25961).
-        let unwanted = |name: &OsString| {
-            name == SUPERVISES
-                || name == "WATCHDOG_PID"
-                || name == "WATCHDOG_USEC" && self.job.settings.beats == Beats::Presence
-        };
-        variables.retain(|(name, _)| !unwanted(name));
-        variables
     }
 
     /// Records that the job never ran.

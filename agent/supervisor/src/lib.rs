@@ -16,10 +16,14 @@ mod beat;
 mod clock;
 mod control;
 mod ending;
+mod environment;
 mod events;
+mod hook;
 mod launch;
+mod log;
 mod notify;
 mod output;
+mod overprint;
 mod stop;
 mod surroundings;
 

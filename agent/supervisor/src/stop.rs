@@ -168,9 +168,13 @@ impl Sequence {
     }
 }
 
-/// Processes in words, for a proof.
+/// Processes in words, with their state in `/proc`, for a proof.
 pub(crate) fn list(processes: &[Identity]) -> String {
-    processes.iter().map(|process| process.pid.to_string()).collect::<Vec<_>>().join(", ")
+    let word = |process: &Identity| match identity::look(process) {
+        Look::Alive { state } => format!("{} (state {state})", process.pid),
+        Look::Gone { .. } | Look::Unknown { .. } => process.pid.to_string(),
+    };
+    processes.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
 /// The order that holds when another one comes.

@@ -116,8 +116,11 @@ pub(crate) fn enclose(
 /// Makes a folder for the sockets of a job that runs as another user, reachable by that user and told to nobody else.
 pub(crate) fn sockets_of(user: &User, base: Option<&Path>) -> Result<PathBuf, SurroundingsError> {
     let base = base.unwrap_or(Path::new(SOCKETS));
-    let refuse =
-        |folder: &Path, source| SurroundingsError::Sockets { user: user.name.clone(), folder: folder.to_owned(), source };
+    let refuse = |folder: &Path, source| SurroundingsError::Sockets {
+        user: user.name.clone(),
+        folder: folder.to_owned(),
+        source,
+    };
     let make = |folder: &Path| {
         std::fs::DirBuilder::new().mode(0o711).create(folder)?;
         // The process's umask took the others' part away.

@@ -269,6 +269,7 @@ impl World {
             spent: Spent::default(),
             stopping: book.stopping,
             suspended_since: None,
+            survivors: Vec::new(),
         })
     }
 

@@ -173,6 +173,7 @@ impl World {
                 spent: Spent::default(),
                 stopping: false,
                 suspended_since: None,
+                survivors: Vec::new(),
             }),
         }
     }

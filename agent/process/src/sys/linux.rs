@@ -127,19 +127,8 @@ pub(crate) fn run(
         groups: user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect(),
     });
     let (nice, rlimits, ignores_sigpipe) = (setup.nice, setup.rlimits.clone(), setup.ignores_sigpipe);
-    let in_child = Child {
-        program,
-        arguments,
-        environment,
-        directory,
-        keep,
-        umask,
-        cgroup,
-        nice,
-        rlimits,
-        user,
-        ignores_sigpipe,
-    };
+    let in_child =
+        Child { program, arguments, environment, directory, keep, umask, cgroup, nice, rlimits, user, ignores_sigpipe };
 
     #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
     let mut command = Command::new("job");

@@ -10,7 +10,7 @@ use latido_protocol::attempt::Report;
 use latido_protocol::files::{CgroupPlace, Enforcement, JobSettings, Orphans};
 use latido_protocol::{Class, OutcomeKind};
 
-use crate::support::{Attempt, Job, is_gone, wait_until};
+use crate::support::{Attempt, Job, command, is_gone, untested, wait_until};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -21,7 +21,7 @@ fn can(limits: Limits) -> bool {
     let can = !made.cgroup.folders.is_empty() && made.unenforced.is_empty();
     cgroup::remove(&made.cgroup);
     if !can {
-        eprintln!("NOT TESTED: this host lets no cgroup be made that enforces {limits:?}: {:?}", made.unenforced);
+        untested(&format!("this host lets no cgroup be made that enforces {limits:?}: {:?}", made.unenforced));
     }
     can
 }
@@ -148,9 +148,8 @@ fn a_limit_that_cannot_be_enforced_refuses_the_launch_unless_best_effort_will_do
 #[test]
 fn where_no_cgroup_can_be_made_the_job_runs_without() {
     let empty = tempfile::tempdir().unwrap();
-    let attempt = Job::shell("exec sleep 1000")
-        .with(|s| s.launch.cgroup = CgroupPlace::Under(empty.path().to_owned()))
-        .start();
+    let attempt =
+        Job::shell("exec sleep 1000").with(|s| s.launch.cgroup = CgroupPlace::Under(empty.path().to_owned())).start();
     assert_eq!(attempt.start().cgroup, None);
     attempt.stop(Duration::from_secs(10));
     assert_eq!(attempt.end().outcome.class, Class::Stopped);
@@ -189,8 +188,7 @@ fn launch_beside_a_leftover(orphans: Orphans) -> (Attempt, latido_protocol::file
     let entries: Vec<_> =
         made.cgroup.folders.iter().map(|folder| folder.path.join("cgroup.procs").display().to_string()).collect();
     let script = format!("for f in {}; do echo $$ > $f; done; echo $$ > left; exec sleep 1000", entries.join(" "));
-    #[expect(clippy::disallowed_methods, reason = "tests start strangers")]
-    let mut child = std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path()).spawn().unwrap();
+    let mut child = command("sh").args(["-c", &script]).current_dir(folder.path()).spawn().unwrap();
     wait_until("it is in the cgroup", || {
         std::fs::read_to_string(folder.path().join("left")).is_ok_and(|text| text.ends_with('\n'))
     });

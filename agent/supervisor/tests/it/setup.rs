@@ -8,7 +8,7 @@ use latido_protocol::OutcomeKind;
 use latido_protocol::attempt::Report;
 use latido_protocol::files::{Bound, EnvironmentFrom, JobSettings, Rlimit, Sigpipe};
 
-use crate::support::{Attempt, Job, wait_until};
+use crate::support::{Attempt, Job, untested, wait_until};
 
 /// Starts a job, and waits for its output.
 fn printed(script: &str, change: impl FnOnce(&mut JobSettings)) -> String {
@@ -36,7 +36,7 @@ fn limit(name: &str, soft: u64, hard: Option<u64>) -> impl FnOnce(&mut JobSettin
 fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        eprintln!("NOT TESTED: only root can run a job as another user");
+        untested("only root can run a job as another user");
     }
     is_root
 }
@@ -59,7 +59,8 @@ fn what_cannot_be_set_is_refused_with_its_cause() {
     assert!(refused(|s| s.launch.user = Some("no-such-user".into())).contains("there is no such user"));
     assert!(refused(|s| s.launch.group = Some("daemon".into())).contains("none is given"));
     if is_root() {
-        let of = |s: &mut JobSettings| (s.launch.user, s.launch.group) = (Some("daemon".into()), Some("no-such".into()));
+        let of =
+            |s: &mut JobSettings| (s.launch.user, s.launch.group) = (Some("daemon".into()), Some("no-such".into()));
         assert!(refused(of).contains("there is no such group"));
     }
 }
@@ -159,7 +160,7 @@ fn sigpipe_ends_a_job_or_is_an_error_as_it_is_asked_for() {
 #[test]
 fn a_core_is_told_from_a_plain_signal() {
     if !std::fs::read_to_string("/proc/sys/kernel/core_pattern").is_ok_and(|pattern| pattern.trim() == "core") {
-        eprintln!("NOT TESTED: core files go elsewhere on this host");
+        untested("core files go elsewhere on this host");
         return;
     }
     let end = Job::shell("kill -SEGV $$").with(limit("core", 1 << 30, None)).start().end();

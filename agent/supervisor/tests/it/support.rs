@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -311,4 +312,15 @@ fn settings() -> JobSettings {
         launch: LaunchSettings::default(),
         on_end: None,
     }
+}
+
+/// Says aloud that a test could not be made on this host.
+#[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that passed")]
+pub(crate) fn untested(why: &str) {
+    eprintln!("NOT TESTED: {why}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests start strangers")]
+pub(crate) fn command(program: &str) -> Command {
+    Command::new(program)
 }
