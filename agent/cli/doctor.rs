@@ -12,6 +12,7 @@ use crate::failure::{Failure, chain};
 use crate::print;
 
 mod host;
+mod kernel;
 mod login;
 mod place;
 
@@ -84,7 +85,11 @@ fn checks(global: &GlobalArgs) -> Vec<Check> {
     checks.push(host::pidfd());
     checks.push(host::subreaper());
     checks.push(host::descriptors());
+    checks.push(kernel::cgroup());
+    checks.push(kernel::inotify());
+    checks.push(kernel::clocks());
     checks.push(login::session());
+    checks.push(kernel::trust());
     checks
 }
 

@@ -86,6 +86,17 @@ impl Hierarchies {
         Self { list }
     }
 
+    /// True where no cgroup can be made at all.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The version of the hierarchy in which a controller, `memory` or `pids`, can enforce a limit.
+    pub fn enforces(&self, controller: &str) -> Option<u32> {
+        let has = |hierarchy: &&Hierarchy| hierarchy.controllers.iter().any(|known| known == controller);
+        self.list.iter().find(has).map(|hierarchy| hierarchy.version)
+    }
+
     /// Makes the cgroup of an attempt. Nothing is an error that leaves no cgroup or a limit unenforced: the caller judges.
     ///
     /// # Errors
