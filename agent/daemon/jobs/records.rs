@@ -210,6 +210,7 @@ fn rebuilt_status(attempt: &AttemptDir, start: Option<&Start>, damaged: &mut Vec
         excuse: None,
         spent: beat.spent,
         stopping: false,
+        trouble: latido_protocol::Trouble::default(),
     })
 }
 

@@ -5,6 +5,8 @@
 //! network and writes no file but a lock. Platform code lies in `sys/`, and `unsafe` nowhere else. It reads one clock,
 //! the monotonic one, to bound its own waits.
 
+pub mod datagram;
+pub mod descriptors;
 pub mod find;
 pub mod identity;
 pub mod lock;

@@ -9,7 +9,7 @@ use crate::attempt::StopReason;
 pub use crate::budget::{Budget, Money, MoneyError, Spent};
 pub use crate::excuse::Excuse;
 pub use crate::wanted::{Want, Wanted};
-use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
+use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, Trouble, WallTime};
 
 /// A process that cannot be mistaken for another: a pid means something only inside its machine, boot, pid namespace
 /// and time of start.
@@ -287,6 +287,9 @@ pub struct Status {
     pub spent: Spent,
     /// a stop has begun
     pub stopping: bool,
+    /// what its supervisor has trouble with
+    #[serde(default, skip_serializing_if = "Trouble::is_none")]
+    pub trouble: Trouble,
 }
 
 /// One line of `heartbeats.jsonl`.

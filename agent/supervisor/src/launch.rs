@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use latido_process::identity::{self, IdentityError};
 use latido_process::lock::{Lock, LockError};
 use latido_process::run::{self, RunError};
 use latido_process::signals::{self, Signals, SignalsError};
-use latido_process::start::{self, SUPERVISES};
+use latido_process::start::{self, SUPERVISOR_ALONE};
 use latido_process::{Pidfd, Signal};
 use latido_protocol::attempt::Report;
 use latido_protocol::disk::{self, ReadError, WriteError};
@@ -28,6 +27,8 @@ use crate::ending::{self, Facts, RecordError};
 use crate::events::{Parts, Supervisor};
 use crate::notify::NotifySocket;
 use crate::output::Output;
+use crate::sockets;
+use crate::stop::Cleared;
 
 /// Bytes that the output pipe holds: what a job may print after its supervisor died before its writes wait, and the most
 /// that the kernel gives an ordinary user.
@@ -63,8 +64,6 @@ enum RefuseError {
     System { what: &'static str, source: io::Error },
     #[error("make the sockets in {folder}")]
     Sockets { folder: PathBuf, source: io::Error },
-    #[error("use {folder} for sockets: it is not a folder of this user's own with mode 0700")]
-    Folder { folder: PathBuf },
     #[error("record that the job could not be launched")]
     Record { source: RecordError },
 }
@@ -122,8 +121,9 @@ impl Launch {
             .map_err(|source| RefuseError::Lock { source })?
             .ok_or_else(|| RefuseError::NotLocked { path: job_dir.lock() })?;
         let signals = leave_the_starter()?;
-        let (control, notify) = bind(&start.sockets)?;
         let token = token()?;
+        let (control, notify) = sockets::bind(&start.sockets, &token)
+            .map_err(|source| RefuseError::Sockets { folder: start.sockets.clone(), source })?;
 
         let own = identity::own().map_err(|source| RefuseError::Identity { source })?;
         start.supervisor = Some(own.clone());
@@ -222,7 +222,7 @@ impl Launch {
         }
         // No WATCHDOG_PID: it would silence every program that is started by a shell (systemd/systemd#25961).
         let unwanted = |name: &OsString| {
-            name == SUPERVISES
+            SUPERVISOR_ALONE.iter().any(|own| name == own)
                 || name == "WATCHDOG_PID"
                 || name == "WATCHDOG_USEC" && self.job.settings.beats == Beats::Presence
         };
@@ -239,7 +239,8 @@ impl Launch {
             progress: None,
             spent: Spent::default(),
             stopped_for: None,
-            survivors: Vec::new(),
+            // Not asked for: nothing was started.
+            cleared: Cleared::Childless,
             lost: 0,
             ran_for: None,
         };
@@ -270,28 +271,6 @@ fn leave_the_starter() -> Result<Signals, RefuseError> {
     // A write beyond a limit of file size is an error like a full disk, and no reason to die.
     signals::ignore(Signal::XFSZ).map_err(signals)?;
     Signals::listen(&[Signal::TERM, Signal::CHILD]).map_err(signals)
-}
-
-fn bind(folder: &Path) -> Result<(Control, NotifySocket), RefuseError> {
-    let refuse = |source| RefuseError::Sockets { folder: folder.to_owned(), source };
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refuse)?;
-    let found = folder.symlink_metadata().map_err(refuse)?;
-    let own = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
-    if !(found.is_dir() && own) {
-        return Err(RefuseError::Folder { folder: folder.to_owned() });
-    }
-    let (control, notify) = (folder.join("control"), folder.join("notify"));
-    for stale in [&control, &notify] {
-        match std::fs::remove_file(stale) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refuse(error)),
-            Ok(()) | Err(_) => {}
-        }
-    }
-    let bound = (Control::bind(&control).map_err(refuse)?, NotifySocket::bind(&notify).map_err(refuse)?);
-    for socket in [&control, &notify] {
-        rustix::fs::chmod(socket, Mode::RUSR | Mode::WUSR).map_err(|source| refuse(source.into()))?;
-    }
-    Ok(bound)
 }
 
 fn token() -> Result<String, RefuseError> {

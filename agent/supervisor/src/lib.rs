@@ -20,6 +20,7 @@ mod events;
 mod launch;
 mod notify;
 mod output;
+mod sockets;
 mod stop;
 
 /// Runs the supervisor of the attempt whose directory is the first argument, until the ending is recorded.

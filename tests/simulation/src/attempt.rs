@@ -268,6 +268,7 @@ impl World {
             excuse: None,
             spent: Spent::default(),
             stopping: book.stopping,
+            trouble: latido_protocol::Trouble::default(),
         })
     }
 

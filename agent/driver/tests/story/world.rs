@@ -168,6 +168,7 @@ impl World {
                 excuse: None,
                 spent: Spent::default(),
                 stopping: false,
+                trouble: latido_protocol::Trouble::default(),
             }),
         }
     }
