@@ -76,6 +76,7 @@ fn checks(global: &GlobalArgs) -> Vec<Check> {
             checks.push(place::state_directory(&state));
             checks.push(place::disk_space(&state));
             checks.push(place::agent(&state));
+            checks.push(place::supervisors(&state));
         }
         Err(error) => checks.push(Check::fail("state directory", chain(&error), error.next())),
     }

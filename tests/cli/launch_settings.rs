@@ -60,7 +60,7 @@ fn the_command_after_an_ending_knows_how_it_ended_and_comes_before_the_next_atte
     world.detach("a", &["--on-end", "./hook"], "exit 3");
     let hooked = written(&world, "hooked");
     assert!(hooked.contains("LATIDO_JOB=a\n") && hooked.contains("LATIDO_ATTEMPT=1\n"), "{hooked}");
-    assert!(hooked.contains("LATIDO_CLASS=failed\n") && hooked.contains("LATIDO_EXIT_STATUS=3\n"), "{hooked}");
+    assert!(hooked.contains("LATIDO_CLASS=failed\n") && hooked.contains("LATIDO_CODE=3\n"), "{hooked}");
 }
 
 #[test]

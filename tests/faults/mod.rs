@@ -5,3 +5,4 @@ mod doubles;
 mod identity;
 mod orphans;
 mod records;
+mod removed;

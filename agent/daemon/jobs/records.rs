@@ -212,6 +212,7 @@ fn rebuilt_status(attempt: &AttemptDir, start: Option<&Start>, damaged: &mut Vec
         stopping: false,
         suspended_since: None,
         survivors: Vec::new(),
+        trouble: latido_protocol::Trouble::default(),
     })
 }
 

@@ -50,6 +50,9 @@ impl<S: Store> Driver<S> {
         if let (Some(end), latido_policy::Verdict::Ended) = (end, view.verdict) {
             reason.clone_from(&end.outcome.detail);
         }
+        if let (Some(words), latido_policy::Reason::CannotTell) = (&latest.remark, view.because) {
+            reason = format!("{reason}: {words}");
+        }
         if let Some(words) = status.and_then(|status| status.excuse.as_ref()?.because.as_ref())
             && matches!(view.because, latido_policy::Reason::Excused { .. })
         {
@@ -79,6 +82,7 @@ impl<S: Store> Driver<S> {
             state: status.and_then(|status| status.state.clone()),
             errors: status.map_or(0, |status| status.errors),
             outcome: end.map(|end| end.outcome.clone()),
+            trouble: status.filter(|_| running).and_then(|status| status.trouble.words()),
             next: next(view, latest, now),
             place: view.place,
             slots: latest.job.settings.slots.clone(),

@@ -326,6 +326,7 @@ impl<S: Store> Driver<S> {
             state,
             errors: 0,
             outcome: None,
+            trouble: None,
             next: view.next.map(|(step, at)| Next { what: step.to_string(), in_s: Some(Span(at.since(now))) }),
         })
     }

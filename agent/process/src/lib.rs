@@ -7,6 +7,8 @@
 
 pub mod activity;
 pub mod cgroup;
+pub mod datagram;
+pub mod descriptors;
 pub mod find;
 pub mod identity;
 pub mod lock;

@@ -50,6 +50,8 @@ pub struct Living {
     /// processes that have the number of its group, whose first process is gone, and that carry no mark: the number may
     /// have been given to a group of somebody else. They get no signal
     pub doubtful: Vec<Identity>,
+    /// what carries the mark of another attempt of the same job, supervisors too: also where the job's files are gone
+    pub others: Vec<Identity>,
     /// processes whose environment could not be read (another user's, or protected), so that a mark in it was not seen;
     /// there are always some, and they prove nothing
     pub unreadable: u32,
@@ -109,6 +111,23 @@ pub fn find(tree: &Tree) -> Result<Living, TreeError> {
     Scan::run(tree).map_err(|source| TreeError::Proc { source })
 }
 
+/// Whether a process descends from the caller, a subreaper: then it is of the caller's attempt, whoever it has become.
+pub fn descends_from_caller(pid: u32) -> bool {
+    /// No sane tree is deeper; a parent that changes while the way up is walked must not make it endless.
+    const DEPTH_MAX: u32 = 256;
+
+    let own = std::process::id();
+    let mut at = pid;
+    for _ in 0..DEPTH_MAX {
+        match proc::stat(at) {
+            Ok(Some(stat)) if stat.parent == own => return true,
+            Ok(Some(stat)) if stat.parent != 0 => at = stat.parent,
+            Ok(_) | Err(_) => return false,
+        }
+    }
+    false
+}
+
 /// Sends a signal to each process, through a descriptor whose identity was checked. Returns how many got it.
 pub fn signal(processes: &[Identity], signal: Signal) -> u32 {
     let sent = processes.iter().filter(|process| {
@@ -125,7 +144,7 @@ pub fn kill(tree: &Tree, living: &Living) -> u32 {
         // What was launched from inside the attempt is not its own, and may not have been able to leave the cgroup.
         let is_others = |pid: &u32| {
             let is_found = living.processes.iter().any(|process| process.pid == *pid);
-            !is_found && matches!(mark_of(tree, *pid), Some(Belongs::Others | Belongs::Supervises))
+            !is_found && matches!(mark_of(tree, *pid), Some(Belongs::Sibling | Belongs::Others | Belongs::Supervises))
         };
         if !cgroup::members(own).iter().any(is_others) {
             cgroup::kill(own);
@@ -179,6 +198,11 @@ fn wait_for_one(processes: &[Identity], at_most: Duration) {
     let _ = rustix::event::poll(&mut fds, Some(&sys::timespec(at_most)));
 }
 
+/// What a path leads to, whatever it is called.
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|file| (file.dev(), file.ino()))
+}
+
 struct Scan<'a> {
     tree: &'a Tree,
     /// all that `/proc` shows, with the mark of each where it has one
@@ -195,7 +219,9 @@ struct Seen {
 enum Belongs {
     /// it carries this attempt's mark, or is proven by group, descent or cgroup
     Ours,
-    /// it carries another attempt's mark, or is a supervisor of another attempt
+    /// it carries the mark of another attempt of the same job, or supervises that
+    Sibling,
+    /// it carries the mark of another job's attempt, or supervises that
     Others,
     /// it is a supervisor of this attempt
     Supervises,
@@ -206,24 +232,44 @@ enum Belongs {
 /// Whose mark a process carries. `None`: its environment cannot be read.
 fn mark_of(tree: &Tree, pid: u32) -> Option<Belongs> {
     let environ = proc::environ(pid)?;
-    if let Some(directory) = proc::variable(&environ, SUPERVISES) {
-        return Some(if is_of(tree, directory) { Belongs::Supervises } else { Belongs::Others });
-    }
-    Some(match proc::variable(&environ, MARK) {
-        Some(directory) if is_of(tree, directory) => Belongs::Ours,
-        Some(_) => Belongs::Others,
-        None => Belongs::Unmarked,
+    let (directory, ours) = match (proc::variable(&environ, SUPERVISES), proc::variable(&environ, MARK)) {
+        (Some(directory), _) => (directory, Belongs::Supervises),
+        (None, Some(directory)) => (directory, Belongs::Ours),
+        (None, None) => return Some(Belongs::Unmarked),
+    };
+    Some(if is_this(tree, directory) {
+        ours
+    } else if is_of_this_job(tree, directory) {
+        Belongs::Sibling
+    } else {
+        Belongs::Others
     })
 }
 
+/// Whether it is an attempt of the same job: a job of this name, in this state directory, whatever has been removed of
+/// the folders between the two.
+fn is_of_this_job(tree: &Tree, directory: &Path) -> bool {
+    /// `jobs/NAME/attempts/0001`: from an attempt up to its state directory.
+    const DEPTH: usize = 4;
+
+    let parts =
+        |path: &Path| path.ancestors().nth(2).map(|job| (job.file_name().map(ToOwned::to_owned), job.to_owned()));
+    let (Some((name, job)), Some((own_name, own_job))) = (parts(directory), parts(&tree.attempt_dir)) else {
+        return false;
+    };
+    let state = |path: &Path| path.ancestors().nth(DEPTH).and_then(file_id);
+    job == own_job || name == own_name && state(directory).is_some_and(|found| Some(found) == state(&tree.attempt_dir))
+}
+
 /// The same directory, also where a link leads to it under another name.
-fn is_of(tree: &Tree, directory: &Path) -> bool {
+fn is_this(tree: &Tree, directory: &Path) -> bool {
     let own = &tree.attempt_dir;
     if directory == own {
         return true;
     }
-    let id = |path: &Path| path.metadata().ok().map(|folder| (folder.dev(), folder.ino()));
-    directory.file_name() == own.file_name() && id(directory).is_some_and(|found| Some(found) == id(own))
+    // A folder that was removed has no inode to be known by; its state directory has.
+    directory.file_name() == own.file_name()
+        && (file_id(directory).is_some_and(|found| Some(found) == file_id(own)) || is_of_this_job(tree, directory))
 }
 
 impl<'a> Scan<'a> {
@@ -292,7 +338,7 @@ impl<'a> Scan<'a> {
 
     fn lock_file(&self) -> Option<(u64, u64)> {
         let path = self.tree.attempt_dir.parent()?.parent()?.join("lock");
-        path.metadata().ok().map(|file| (file.dev(), file.ino()))
+        file_id(&path)
     }
 
     /// Adds children of what is ours, and of the supervisor, to which orphans are reparented.
@@ -339,6 +385,8 @@ impl<'a> Scan<'a> {
                 continue;
             } else if seen.belongs == Belongs::Ours {
                 living.processes.push(identity);
+            } else if seen.belongs == Belongs::Sibling {
+                living.others.push(identity);
             } else if seen.belongs == Belongs::Unmarked && doubtful.contains(&seen.stat.pid) {
                 living.doubtful.push(identity);
             }

@@ -14,7 +14,7 @@ pub use crate::launching::{
 };
 pub use crate::log_limits::{CarriageReturns, LogLimits};
 pub use crate::wanted::{Want, Wanted};
-use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
+use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, Trouble, WallTime};
 
 /// A process that cannot be mistaken for another: a pid means something only inside its machine, boot, pid namespace
 /// and time of start.
@@ -301,6 +301,9 @@ pub struct Status {
     /// what SIGKILL has not ended within its time: the stop is not over, and the supervisor keeps the lock and waits
     #[serde(default)]
     pub survivors: Vec<Identity>,
+    /// what its supervisor has trouble with
+    #[serde(default, skip_serializing_if = "Trouble::is_none")]
+    pub trouble: Trouble,
 }
 
 /// One line of `heartbeats.jsonl`.

@@ -200,6 +200,9 @@ pub struct SubjectStatus {
     pub errors: u64,
     /// how the latest attempt ended
     pub outcome: Option<Outcome>,
+    /// what its supervisor has trouble with, in words: somebody has to look at it, whatever the verdict
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
     /// what comes next, in words, and when
     pub next: Option<Next>,
     /// its place among those that wait for the same as it does, counted from 1, while it is queued

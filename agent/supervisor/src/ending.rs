@@ -8,12 +8,13 @@ use latido_process::lock;
 use latido_process::run::{self, Ending};
 use latido_protocol::attempt::StopReason;
 use latido_protocol::disk::{self, ReadError, WriteError};
-use latido_protocol::files::{End, Identity, LedgerLine, Rusage, Spent, Start};
+use latido_protocol::files::{End, LedgerLine, Rusage, Spent, Start};
 use latido_protocol::layout::AttemptDir;
 use latido_protocol::{Class, FORMAT_VERSION, Limit, Outcome, OutcomeKind, Progress, Span};
 
 use crate::clock;
-use crate::stop::{self, Order};
+use crate::sockets;
+use crate::stop::{self, Cleared, Order};
 
 /// Why an ending is not yet on the disk.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +92,8 @@ pub(crate) struct Facts {
     pub(crate) progress: Option<Progress>,
     pub(crate) spent: Spent,
     pub(crate) stopped_for: Option<StopReason>,
-    pub(crate) survivors: Vec<Identity>,
+    /// what was looked at for the proof
+    pub(crate) cleared: Cleared,
     /// bytes of output that the log could not take
     pub(crate) lost: u64,
     /// how long the process ran, where it did and was collected
@@ -141,10 +143,7 @@ pub(crate) fn record(attempt: &AttemptDir, start: &Start, end: &End) -> Result<(
     start.cgroup.as_ref().map(cgroup::remove);
     // An index of what is recorded above; whoever finds it later checks it.
     let _ = std::fs::remove_file(job.busy());
-    for socket in ["control", "notify"] {
-        let _ = std::fs::remove_file(start.sockets.join(socket));
-    }
-    let _ = std::fs::remove_dir(&start.sockets);
+    sockets::remove(&start.sockets);
     Ok(())
 }
 
@@ -182,14 +181,12 @@ fn prove(attempt: &AttemptDir, start: &Start, facts: &Facts) -> String {
         }
         (Some(_), None) | (None, _) => "nothing was started".to_owned(),
     };
-    if !facts.survivors.is_empty() {
-        proof.push_str(&format!("; still there after SIGKILL: {}", stop::list(&facts.survivors)));
-    } else if facts.ran_for.is_some() {
-        proof.push_str("; no process of the attempt is left in its group, session, descent or mark");
+    if facts.ran_for.is_some() {
+        proof.push_str(&looked_at(&facts.cleared));
     }
     let own = std::process::id();
     let lock = attempt.job().map(|job| job.lock());
-    let others: Vec<_> = match lock.filter(|_| !facts.survivors.is_empty()) {
+    let others: Vec<_> = match lock.filter(|_| !facts.cleared.survivors().is_empty()) {
         Some(lock) => lock::holders(&lock).into_iter().filter(|pid| *pid != own).map(|pid| pid.to_string()).collect(),
         None => Vec::new(),
     };
@@ -202,6 +199,20 @@ fn prove(attempt: &AttemptDir, start: &Start, facts: &Facts) -> String {
         proof.push_str(&format!("; {} bytes of output were lost, the log could not be written", facts.lost));
     }
     proof
+}
+
+/// What was truly looked at, and nothing more.
+fn looked_at(cleared: &Cleared) -> String {
+    match cleared {
+        Cleared::Childless => "; its supervisor, to which what it leaves comes, has no other child".to_owned(),
+        Cleared::Scanned(left) if left.is_empty() => {
+            "; no process of the attempt is left in its group, session, descent or mark".to_owned()
+        }
+        Cleared::Scanned(left) => format!("; still there after SIGKILL: {}", stop::list(left)),
+        Cleared::Unseen => "; SIGKILL was sent to its group, and what else may be left could not be looked at: no look at \
+                            /proc succeeded"
+            .to_owned(),
+    }
 }
 
 fn whole_micros(duration: Duration) -> Span {
@@ -233,5 +244,18 @@ mod tests {
             assert_eq!(ended.class, if order.is_some() { class } else { Class::Completed }, "{order:?}");
         }
         assert!(judge(Ending::Exited(1), None, Some(2), None).detail.contains("No such file"));
+    }
+
+    #[test]
+    fn a_proof_says_what_was_looked_at() {
+        let scanned = looked_at(&Cleared::Scanned(Vec::new()));
+        let left = looked_at(&Cleared::Scanned(vec![latido_process::identity::own().unwrap()]));
+        assert!(scanned.contains("no process of the attempt is left"), "{scanned}");
+        assert!(left.contains(&format!("still there after SIGKILL: {}", std::process::id())), "{left}");
+        for cleared in [Cleared::Childless, Cleared::Unseen] {
+            let text = looked_at(&cleared);
+            assert!(!text.contains("no process of the attempt is left"), "{text}");
+        }
+        assert!(looked_at(&Cleared::Unseen).contains("could not be looked at"));
     }
 }

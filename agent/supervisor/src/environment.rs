@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use latido_process::setup::User;
-use latido_process::start::SUPERVISES;
+use latido_process::start::SUPERVISOR_ALONE;
 use latido_protocol::files::{Beats, EnvironmentFrom, JobFile, Start};
 use latido_protocol::layout::AttemptDir;
 
@@ -36,7 +36,7 @@ impl Environment {
         variables.set("LATIDO_EPOCH", start.epoch.to_string());
         variables.set("LATIDO_DIR", attempt.path());
         // No WATCHDOG_PID: it would silence every program that is started by a shell (systemd/systemd#25961).
-        for unwanted in [SUPERVISES, "WATCHDOG_PID"] {
+        for unwanted in SUPERVISOR_ALONE.into_iter().chain(["WATCHDOG_PID"]) {
             variables.remove(unwanted);
         }
         variables

@@ -6,10 +6,11 @@ use std::time::Duration;
 use latido_process::cgroup::{self, OutOfMemory};
 use latido_process::lock::Lock;
 use latido_process::run::{self, Ending};
+use latido_process::setup::User;
 use latido_process::signals::Signals;
 use latido_process::tree::Tree;
 use latido_process::{Pidfd, Signal};
-use latido_protocol::Limit;
+use latido_protocol::{Limit, Unrecorded};
 use latido_protocol::attempt::{Advice, Answer, Beat, Request, StopReason};
 use latido_protocol::disk;
 use latido_protocol::files::{End, Start, Wanted};
@@ -17,14 +18,15 @@ use latido_protocol::layout::{AttemptDir, JobDir};
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
-use crate::beat::Book;
+use crate::beat::{Book, describe};
 use crate::clock::{Clock, Now};
 use crate::control::{Control, Said};
 use crate::ending::{self, Facts};
 use crate::hook::{Hook, Plan};
 use crate::notify::NotifySocket;
 use crate::output::{Drained, Output};
-use crate::stop::{self, Order, Sequence};
+use crate::sockets;
+use crate::stop::{self, Cleared, Order, Sequence};
 
 /// After the job's end its pipe is read until no byte has come for this long, if somebody holds it open.
 const QUIET_FOR: Duration = Duration::from_millis(200);
@@ -51,6 +53,8 @@ pub(crate) struct Parts {
     pub(crate) lock: Lock,
     pub(crate) signals: Signals,
     pub(crate) token: String,
+    /// whom the job runs as, where it is somebody else
+    pub(crate) user: Option<User>,
     pub(crate) control: Control,
     pub(crate) notify: NotifySocket,
     pub(crate) clock: Clock,
@@ -243,6 +247,13 @@ impl Supervisor {
         let answer = match said {
             Said::Rubbish(message) => Answer::Error { message },
             Said::Request(Request::Beat(beat)) => self.handle_beat(beat, now),
+            Said::Request(Request::ChildMoved { token, child, step }) => match self.refuse(token.as_deref(), None, None) {
+                Some(message) => Answer::Error { message },
+                None => {
+                    self.parts.book.handle_child(&child, step, now);
+                    Answer::Advice { advice: self.advice() }
+                }
+            },
             Said::Request(Request::Fence { token, epoch }) => self.handle_fence(token.as_deref(), epoch),
             Said::Request(Request::Stop { ground: Some(ground), .. }) if !self.parts.book.holds(ground, now) => {
                 Answer::Error { message: "end it for want of beats or progress: there are some".to_owned() }
@@ -292,7 +303,9 @@ impl Supervisor {
     /// Why a sender is not of this attempt.
     fn refuse(&self, token: Option<&str>, epoch: Option<u64>, attempt: Option<u32>) -> Option<String> {
         let start = &self.parts.start;
-        if token.is_some_and(|token| token != self.parts.token) {
+        if token.is_none() {
+            Some("act for this attempt: the request carries no token (LATIDO_TOKEN)".to_owned())
+        } else if token.is_some_and(|token| token != self.parts.token) {
             Some("act for this attempt: the token is another's".to_owned())
         } else if epoch.is_some_and(|epoch| epoch != start.epoch) || attempt.is_some_and(|of| of != start.attempt) {
             Some(format!("act for this attempt: it is attempt {}, epoch {}", start.attempt, start.epoch))
@@ -423,6 +436,7 @@ impl Supervisor {
         let bytes = self.parts.output.bytes();
         if self.parts.book.handle_timeout(now, bytes) {
             self.parts.output.look();
+            self.look_for_sockets(now);
         }
         self.parts.notify.release(&mut self.parts.book, now);
         let revision = self.parts.book.revision();
@@ -432,18 +446,33 @@ impl Supervisor {
         }
     }
 
+    /// Binds again what was cleared away, under the same name: the job knows no other.
+    fn look_for_sockets(&mut self, now: Now) {
+        let parts = &mut self.parts;
+        let folder = &parts.start.sockets;
+        if sockets::are_there(folder, &parts.control, &parts.notify) {
+            return;
+        }
+        // What cannot be made is tried again with the next status.
+        if let Ok((control, notify)) = sockets::bind(folder, &parts.token, parts.user.as_ref()) {
+            parts.notify.drain(&mut parts.book, now);
+            parts.control.listen_at(control);
+            parts.notify.hear_at(notify);
+        }
+    }
+
     /// Goes from the ending to its record.
     fn advance(&mut self, now: Now) {
         if matches!(self.phase, Phase::Running)
-            && let Some(survivors) = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic))
+            && let Some(cleared) = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic))
         {
             // Nobody is told that it is over before it is: the lock stays held, so there is no second copy.
-            self.parts.book.mark_survivors(survivors);
+            self.parts.book.mark_survivors(cleared.survivors().to_vec());
         }
         if let Phase::Ending { how, drain } = &self.phase {
-            let survivors = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic));
-            let Some(survivors) = survivors.filter(|_| drain.is_over(now.monotonic)) else { return };
-            let end = Box::new(self.compose(*how, survivors, now));
+            let cleared = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic));
+            let Some(cleared) = cleared.filter(|_| drain.is_over(now.monotonic)) else { return };
+            let end = Box::new(self.compose(*how, cleared, now));
             self.phase = Phase::Recording { end, try_at: now.monotonic };
         }
         if let Phase::Recording { end, try_at } = &mut self.phase
@@ -458,7 +487,11 @@ impl Supervisor {
                     self.phase = hook.map_or(Phase::Done, |hook| Phase::Following(Box::new(hook)));
                 }
                 // What was to be told stays here, and the lock with it, until the disk takes it.
-                Err(_) => *try_at = now.monotonic + RECORD_EVERY,
+                Err(error) => {
+                    *try_at = now.monotonic + RECORD_EVERY;
+                    let outcome = end.outcome.clone();
+                    self.parts.book.mark_unrecorded(Unrecorded { outcome, because: describe(&error) });
+                }
             }
         }
     }
@@ -467,7 +500,7 @@ impl Supervisor {
         self.parts.start.cgroup.as_ref().map(cgroup::out_of_memory).filter(|found| found.killed_count > 0)
     }
 
-    fn compose(&mut self, how: Ending, survivors: Vec<latido_protocol::files::Identity>, now: Now) -> End {
+    fn compose(&mut self, how: Ending, cleared: Cleared, now: Now) -> End {
         self.parts.output.finish();
         // The last words: datagrams that were sent before the end are heard.
         self.parts.notify.drain(&mut self.parts.book, now);
@@ -479,7 +512,7 @@ impl Supervisor {
             progress: self.parts.book.progress(),
             spent: self.parts.book.spent(),
             stopped_for: self.order.as_ref().and_then(Order::reason),
-            survivors,
+            cleared,
             lost: self.parts.output.lost(),
             ran_for: Some(self.parts.book.ran(now)),
         };

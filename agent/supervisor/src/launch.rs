@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use latido_process::cgroup::{Hierarchies, Name};
@@ -31,6 +30,8 @@ use crate::events::{Parts, Supervisor};
 use crate::hook::Plan;
 use crate::notify::NotifySocket;
 use crate::output::Output;
+use crate::sockets;
+use crate::stop::Cleared;
 use crate::surroundings::{self, SurroundingsError};
 
 /// Bytes that the output pipe holds: what a job may print after its supervisor died before its writes wait, and the most
@@ -67,8 +68,6 @@ enum RefuseError {
     System { what: &'static str, source: io::Error },
     #[error("make the sockets in {folder}")]
     Sockets { folder: PathBuf, source: io::Error },
-    #[error("use {folder} for sockets: it is not a folder of this user's own with mode 0700")]
-    Folder { folder: PathBuf },
     #[error("record that the job could not be launched")]
     Record { source: RecordError },
     #[error(transparent)]
@@ -111,6 +110,8 @@ struct Launch {
     signals: Signals,
     umask: u32,
     token: String,
+    /// whom the job runs as, where it is somebody else
+    user: Option<User>,
     control: Control,
     notify: NotifySocket,
     hierarchies: Hierarchies,
@@ -136,14 +137,15 @@ impl Launch {
         let name = cgroup_name(&start, &job_dir);
         surroundings::end_leftovers(&hierarchies, &name, &job_dir, job.settings.orphans)?;
         let setup = Setup::of(&job.settings.launch);
-        let user = setup.as_ref().ok().and_then(|setup| setup.user.as_ref());
-        if let Some(user) = user {
+        let user = setup.as_ref().ok().and_then(|setup| setup.user.clone());
+        if let Some(user) = &user {
             // The starter's folder is private to it; this one is for the job's user.
             let _ = std::fs::remove_dir(&start.sockets);
             start.sockets = surroundings::sockets_of(user, None)?;
         }
-        let (control, notify) = bind(&start.sockets, user)?;
         let token = token()?;
+        let (control, notify) = sockets::bind(&start.sockets, &token, user.as_ref())
+            .map_err(|source| RefuseError::Sockets { folder: start.sockets.clone(), source })?;
 
         let own = identity::own().map_err(|source| RefuseError::Identity { source })?;
         start.supervisor = Some(own.clone());
@@ -152,7 +154,7 @@ impl Launch {
         let busy = Busy { version: FORMAT_VERSION, attempt: start.attempt, epoch: start.epoch, supervisor: own };
         // An index, which the lock and the start bear out: not worth a wait for the disk.
         disk::replace_quick(&job_dir.busy(), &busy).map_err(|source| RefuseError::Write { source })?;
-        Ok(Self { attempt, job_dir, job, start, lock, signals, umask, token, control, notify, hierarchies, setup })
+        Ok(Self { attempt, job_dir, job, start, lock, signals, umask, token, user, control, notify, hierarchies, setup })
     }
 
     /// Runs the job. Who reads `Started` finds it on the disk.
@@ -201,6 +203,7 @@ impl Launch {
             lock: self.lock,
             signals: self.signals,
             token: self.token,
+            user: self.user,
             control: self.control,
             notify: self.notify,
             clock,
@@ -244,7 +247,8 @@ impl Launch {
             progress: None,
             spent: Spent::default(),
             stopped_for: None,
-            survivors: Vec::new(),
+            // Not asked for: nothing was started.
+            cleared: Cleared::Childless,
             lost: 0,
             ran_for: None,
         };
@@ -279,36 +283,6 @@ fn leave_the_starter() -> Result<Signals, RefuseError> {
 
 fn cgroup_name(start: &Start, job: &JobDir) -> Name {
     Name::new(start.job.as_str(), job.path(), start.attempt)
-}
-
-fn bind(folder: &Path, user: Option<&User>) -> Result<(Control, NotifySocket), RefuseError> {
-    let refuse = |source| RefuseError::Sockets { folder: folder.to_owned(), source };
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refuse)?;
-    let found = folder.symlink_metadata().map_err(refuse)?;
-    // A folder that was made for another user lets everybody through and lists nothing.
-    let others = if user.is_some() { 0o066 } else { 0o077 };
-    let own = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & others == 0;
-    if !(found.is_dir() && own) {
-        return Err(RefuseError::Folder { folder: folder.to_owned() });
-    }
-    let (control, notify) = (folder.join("control"), folder.join("notify"));
-    for stale in [&control, &notify] {
-        match std::fs::remove_file(stale) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refuse(error)),
-            Ok(()) | Err(_) => {}
-        }
-    }
-    let mut bound = (Control::bind(&control).map_err(refuse)?, NotifySocket::bind(&notify).map_err(refuse)?);
-    for socket in [&control, &notify] {
-        rustix::fs::chmod(socket, Mode::RUSR | Mode::WUSR).map_err(|source| refuse(source.into()))?;
-        if let Some(user) = user {
-            surroundings::give(socket, user).map_err(refuse)?;
-        }
-    }
-    if let Some(user) = user {
-        bound.0.admit(user.uid);
-    }
-    Ok(bound)
 }
 
 fn token() -> Result<String, RefuseError> {

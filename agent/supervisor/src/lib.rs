@@ -24,6 +24,7 @@ mod log;
 mod notify;
 mod output;
 mod overprint;
+mod sockets;
 mod stop;
 mod surroundings;
 

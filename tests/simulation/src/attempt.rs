@@ -270,6 +270,7 @@ impl World {
             stopping: book.stopping,
             suspended_since: None,
             survivors: Vec::new(),
+            trouble: latido_protocol::Trouble::default(),
         })
     }
 

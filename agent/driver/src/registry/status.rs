@@ -110,6 +110,7 @@ pub(crate) fn subject(worker: WorkerStatus, at: WallTime) -> SubjectStatus {
         state: worker.state,
         errors: worker.errors,
         outcome: None,
+        trouble: None,
         place: None,
         slots: Vec::new(),
         spent: Spent::default(),

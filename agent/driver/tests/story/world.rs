@@ -174,6 +174,7 @@ impl World {
                 stopping: false,
                 suspended_since: None,
                 survivors: Vec::new(),
+                trouble: latido_protocol::Trouble::default(),
             }),
         }
     }

@@ -13,6 +13,7 @@ use rustix::io::{Errno, FdFlags};
 use rustix::process::{Gid, Pid, Resource, Rlimit, Signal, Uid};
 use rustix::time::{ClockId, Timespec};
 
+use crate::datagram::{Datagram, Sender};
 use crate::run::Usage;
 use crate::setup::Setup;
 
@@ -60,16 +61,17 @@ pub(crate) fn start(
     program: &Path,
     arguments: &[&OsStr; 2],
     remove: &[&str],
-    set: (&str, &Path),
+    set: &[(&str, &OsStr)],
     input: OwnedFd,
     output: OwnedFd,
 ) -> io::Result<u32> {
     #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
     let mut command = Command::new(program);
-    command.arg0(arguments[0]).arg(arguments[1]).env(set.0, set.1);
+    command.arg0(arguments[0]).arg(arguments[1]);
     for name in remove {
         command.env_remove(name);
     }
+    command.envs(set.iter().copied());
     command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
     command.spawn().map(|child| child.id())
 }
@@ -294,4 +296,62 @@ pub(crate) fn take_standard() -> io::Result<(OwnedFd, OwnedFd)> {
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     Ok((input, output))
+}
+
+/// Descriptors that one message may carry (the kernel's SCM_MAX_FD): all are received, so that all are closed.
+const DESCRIPTORS_MAX: usize = 253;
+
+/// Receives a datagram with its descriptors and its sender. By hand: rustix takes a pid that cannot be 0, and the kernel
+/// tells 0 of a sender whose pid means nothing here.
+pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Datagram> {
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // Of words, so that the headers in it are aligned; each of the two messages has a header of at most 4 words.
+    let mut control = [0_u64; DESCRIPTORS_MAX / 2 + 1 + 2 + 2 * 4];
+    // SAFETY: a message header of zeros is a valid one: no name, no parts, no control data.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control);
+    let length = loop {
+        // SAFETY: the header leads to one part and to control data, which live and are writable for the length given.
+        let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
+        match usize::try_from(received) {
+            Ok(length) => break length.min(buffer.len()),
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    };
+    let mut datagram = Datagram { length, descriptors: Vec::new(), sender: None };
+    // SAFETY: the kernel has filled the control data and says in the header how much of it.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !next.is_null() {
+        // SAFETY: it leads to a whole header inside the control data, or it would be null.
+        let header = unsafe { std::ptr::read(next) };
+        // SAFETY: as above; the data follows the header.
+        let data = unsafe { libc::CMSG_DATA(next) };
+        // SAFETY: the length of a header alone is a constant sum.
+        let size = header.cmsg_len - unsafe { libc::CMSG_LEN(0) } as usize;
+        match (header.cmsg_level, header.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SCM_RIGHTS) => {
+                for index in 0..size / size_of::<i32>() {
+                    // SAFETY: the kernel has just made these descriptors, one after another, and nobody else has them.
+                    let fd = unsafe { OwnedFd::from_raw_fd(data.cast::<i32>().add(index).read_unaligned()) };
+                    datagram.descriptors.push(fd);
+                }
+            }
+            (libc::SOL_SOCKET, libc::SCM_CREDENTIALS) if size >= size_of::<libc::ucred>() => {
+                // SAFETY: there is room for a whole one, and any bytes make one.
+                let told = unsafe { data.cast::<libc::ucred>().read_unaligned() };
+                datagram.sender = Some(Sender { pid: u32::try_from(told.pid).unwrap_or(0), user: told.uid });
+            }
+            _ => {}
+        }
+        // SAFETY: as for the first one.
+        next = unsafe { libc::CMSG_NXTHDR(&raw const message, next) };
+    }
+    Ok(datagram)
 }

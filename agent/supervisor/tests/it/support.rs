@@ -189,7 +189,11 @@ impl Attempt {
     }
 
     pub(crate) fn connect(&self) -> Client {
-        Client::new(UnixStream::connect(self.folder.path().join("sockets/control")).unwrap())
+        Client::new(UnixStream::connect(self.folder.path().join("sockets/control")).unwrap(), self.token())
+    }
+
+    pub(crate) fn token(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("sockets/token")).unwrap()
     }
 
     pub(crate) fn notify(&self, datagram: &[u8]) {
@@ -237,14 +241,16 @@ impl Drop for Attempt {
 
 /// A client of the control socket.
 pub(crate) struct Client {
+    /// of the attempt, as its private folder tells
+    token: String,
     pub(crate) stream: UnixStream,
     reader: BufReader<UnixStream>,
 }
 
 impl Client {
-    fn new(stream: UnixStream) -> Self {
+    fn new(stream: UnixStream, token: String) -> Self {
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        Self { reader: BufReader::new(stream.try_clone().unwrap()), stream }
+        Self { reader: BufReader::new(stream.try_clone().unwrap()), stream, token }
     }
 
     pub(crate) fn send(&mut self, request: &Request) {
@@ -258,8 +264,10 @@ impl Client {
         self.hear().expect("an answer")
     }
 
+    /// Beats with the attempt's token, unless the beat carries another.
     pub(crate) fn beat(&mut self, beat: Beat) -> Answer {
-        self.ask(&Request::Beat(beat))
+        let token = beat.token.or(Some(self.token.clone()));
+        self.ask(&Request::Beat(Beat { token, ..beat }))
     }
 
     /// The next answer; `None`: the connection was closed.
