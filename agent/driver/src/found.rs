@@ -107,6 +107,7 @@ impl<S: Store> Driver<S> {
                 history,
                 attempt,
                 ended_ago,
+                unpaused_ago: translate::unpaused_ago(&found.wanted, wall),
                 recorded,
                 is_given_up,
             },
@@ -193,7 +194,7 @@ fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
     translate::begin(&mut history, &latest.start);
     match &latest.state {
         FoundState::Ended(end) => {
-            (history, Duration::from_millis(wall.as_millis().saturating_sub(end.ended_at.as_millis())))
+            (history, translate::between(end.ended_at, wall))
         }
         FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => (history, Duration::ZERO),
     }

@@ -31,6 +31,7 @@ impl Job {
             refusals: 0,
             history: found.history,
             baseline,
+            is_weighed: false,
             state: State::Pending,
             because: Reason::NotStarted,
             shown: Shown {
@@ -71,6 +72,9 @@ impl Job {
                     self.history.learn(heard.checkpoint);
                 }
                 self.run(attempt, supervisor, now);
+                if let State::Running(running) = &mut self.state {
+                    running.unpaused_at = found.unpaused_ago.map(|ago| now.before(ago));
+                }
                 self.hear(heard, now, out);
             }
             FoundState::Unattended { process } => self.lose(Lost { attempt, order: None }, process, commands),

@@ -91,4 +91,5 @@ pub use signal::{
 pub use slots::{SLOTS_MAX, SlotId, SlotSet};
 pub use verdict::{Existence, Facts, Judgement, judge, next_change};
 pub use view::{NextStep, SubjectView};
+pub use watched::PauseFound;
 pub use worker::{Advice, Death, WorkerId, WorkerLease, WorkerReport, WorkerStanding};
