@@ -38,6 +38,11 @@ impl<S: Store> Driver<S> {
         for id in self.book.take_reserved(unread) {
             self.forget_alerts(latido_policy::About::Subject(id));
         }
+        self.end_recovery();
+    }
+
+    /// Every job there is was told of.
+    pub(crate) fn end_recovery(&mut self) {
         self.policy.handle_event(Event::RecoveryEnded, self.listening.now());
     }
 
