@@ -3,10 +3,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::blackout::TOGETHER_FOR;
 use crate::queue::{Queue, Request};
-use crate::state::{Past, Running, State, Then};
-use crate::verdict::{is_about_to_fall_silent, silent_because};
+use crate::state::{Past, State, Then};
 use crate::{
     Action, Attempt, AttemptNumber, Budget, Ending, Epoch, Existence, Facts, Heard, History, JobSettings, Judgement,
     LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal, Reason, Spent, SubjectId,
@@ -232,29 +230,6 @@ impl Job {
     /// shown. Every order to end it rests on these.
     pub(crate) fn counted_facts(&self, now: Moment) -> Facts {
         self.state.facts(&self.settings.lease, now).listened_for(now.since(self.baseline))
-    }
-
-    /// Whether its silence has cost it its lease. While it is paused it does not.
-    pub(crate) fn is_silent(&self, now: Moment) -> bool {
-        let lives = self.state.running().is_some() && self.pause.is_none();
-        lives && silent_because(&self.settings.lease, &self.counted_facts(now)).is_some()
-    }
-
-    /// Whether it is silent, and no sweep has weighed that yet.
-    pub(crate) fn awaits_sweep(&self, now: Moment) -> bool {
-        !self.is_weighed && matches!(self.state, State::Running(_)) && self.is_silent(now)
-    }
-
-    /// Whether it has missed beats, and falls silent within an interval unless it is heard.
-    pub(crate) fn is_about_to_fall_silent(&self, now: Moment) -> bool {
-        let (lease, lives) = (&self.settings.lease, self.state.running().is_some() && self.pause.is_none());
-        let facts = self.counted_facts(now);
-        lives && is_about_to_fall_silent(lease, &facts, lease.interval.min(TOGETHER_FOR))
-    }
-
-    /// When it was last heard; `None` unless it runs.
-    pub(crate) fn last_heard_at(&self) -> Option<Moment> {
-        self.state.running().map(Running::last_heard_at)
     }
 
     /// Whether it waits for its turn; a pause takes it out of the line.

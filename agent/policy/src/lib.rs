@@ -49,6 +49,7 @@ mod transitions;
 mod verdict;
 mod view;
 mod watched;
+mod weighing;
 mod wheel;
 mod words;
 mod worker;

@@ -154,21 +154,6 @@ impl Job {
         }
     }
 
-    /// It was seen once more, and its supervisor may be known only since.
-    pub(crate) fn see_again(&mut self, supervisor: ProcessId) {
-        if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
-            running.supervisor = supervisor;
-            running.is_unknown = false;
-        }
-    }
-
-    /// A look at it failed.
-    pub(crate) fn look_in_vain(&mut self) {
-        if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
-            running.is_unknown = true;
-        }
-    }
-
     /// Its supervisor is gone and left no ending.
     pub(crate) fn lose(&mut self, lost: Lost, process: Life, commands: &mut Vec<Action>) {
         match process {
