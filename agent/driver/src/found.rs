@@ -198,9 +198,7 @@ fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
     let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
     translate::begin(&mut history, &latest.start);
     match &latest.state {
-        FoundState::Ended(end) => {
-            (history, translate::between(end.ended_at, wall))
-        }
+        FoundState::Ended(end) => (history, translate::between(end.ended_at, wall)),
         FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => (history, Duration::ZERO),
     }
 }

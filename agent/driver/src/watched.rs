@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use latido_policy::{
-    self as policy, CheckEvent, CheckFound, CheckSchedule, CheckSettings, Event, Fingerprint, Moment, PauseFound, Phase,
-    ProcessEvent, ProcessFound, ProcessSettings, Recorded, Sighting, SubjectId,
+    self as policy, CheckEvent, CheckFound, CheckSchedule, CheckSettings, Event, Fingerprint, Moment, PauseFound,
+    Phase, ProcessEvent, ProcessFound, ProcessSettings, Recorded, Sighting, SubjectId,
 };
 use latido_protocol::files::{Budget, Identity, Spent};
 use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
@@ -293,11 +293,13 @@ impl<S: Store> Driver<S> {
         let reason = because.to_string();
         let is_bad = matches!(verdict, policy::Verdict::Stale | policy::Verdict::Hung | policy::Verdict::Failing);
         let oldest = self.policy.check_memory(id).filter(|_| is_bad).and_then(|memory| memory.runs.open().next());
-        let Some((run, Some(Watched { of_kind: OfKind::Check(latest), .. }))) = oldest.map(|run| (run, self.book.watched(id)))
+        let Some((run, Some(Watched { of_kind: OfKind::Check(latest), .. }))) =
+            oldest.map(|run| (run, self.book.watched(id)))
         else {
             return reason;
         };
-        let name = run.id.and_then(|id| latest.run_ids.get(&id)).map_or_else(|| "a run".to_owned(), |id| format!("run {id}"));
+        let name =
+            run.id.and_then(|id| latest.run_ids.get(&id)).map_or_else(|| "a run".to_owned(), |id| format!("run {id}"));
         format!("{reason}; {name} has been open since {}", self.moment_to_wall(run.began))
     }
 

@@ -211,7 +211,11 @@ mod tests {
     #[test]
     fn it_doubts_only_when_both_bounds_are_reached() {
         for (stale, watched, believed) in [(2, 2, true), (3, 6, false), (3, 7, true), (4, 7, false)] {
-            assert_eq!(guard().believes(Voices::Jobs, fresh(stale), watched, at(1000)), believed, "{stale} of {watched}");
+            assert_eq!(
+                guard().believes(Voices::Jobs, fresh(stale), watched, at(1000)),
+                believed,
+                "{stale} of {watched}"
+            );
         }
         assert!(Blackout::default().believes(Voices::Jobs, fresh(900), 900, at(1000)), "not asked for");
     }

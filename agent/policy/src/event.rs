@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use crate::{
-    AlertEvent, Attempt, BlackoutSettings, Budget, CheckEvent, Class, Fingerprint, History, JobSettings, Limit, Pacing,
-    Moment, Phase, ProcessEvent, ProcessId, RegistryEvent, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
+    AlertEvent, Attempt, BlackoutSettings, Budget, CheckEvent, Class, Fingerprint, History, JobSettings, Limit, Moment,
+    Pacing, Phase, ProcessEvent, ProcessId, RegistryEvent, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
 };
 
 /// Something that has happened.

@@ -296,7 +296,10 @@ impl Job {
                 let delay = self.history.delay(&self.settings.resume, self.settings.seed);
                 let then = Then::Ask { by_hand: false };
                 let until = now.after(delay.saturating_sub(ago));
-                self.turn(State::BackingOff { past, until, then }, Reason::BackoffBegun { after: class, order: past.order, delay });
+                self.turn(
+                    State::BackingOff { past, until, then },
+                    Reason::BackoffBegun { after: class, order: past.order, delay },
+                );
                 self.go_on(now, commands);
             }
         }
@@ -341,7 +344,8 @@ impl Job {
                 self.state = State::BackingOff { past, until: now, then };
             }
             (Proposal::Launch, Some(after)) => {
-                let because = if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after, order: past.order } };
+                let because =
+                    if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after, order: past.order } };
                 self.launch(past, because);
             }
             (Proposal::Launch, None) => self.launch(past, Reason::FirstAttempt),

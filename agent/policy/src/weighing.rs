@@ -3,11 +3,11 @@
 //! A job that fell silent is shown so at once. It is ended only by a sweep that has seen the silence of all others too, so
 //! that whatever makes many silent together, at a start of the agent or later, is taken for the agent's own fault first.
 
+use crate::Moment;
 use crate::blackout::TOGETHER_FOR;
 use crate::job::Job;
 use crate::state::{Running, State};
 use crate::verdict::{is_about_to_fall_silent, silent_because};
-use crate::Moment;
 
 impl Job {
     /// Whether its silence has cost it its lease. While it is paused it does not.

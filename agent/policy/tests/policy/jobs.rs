@@ -66,7 +66,12 @@ fn a_killed_job_goes_on_at_once_where_no_backoff_is_asked_for() {
     assert_eq!(
         bench.ended(attempt(1), ending(LOST)),
         [
-            record_verdict(attempt(1), Verdict::Alive, Verdict::Ended, Reason::AttemptEnded { class: LOST, order: None }),
+            record_verdict(
+                attempt(1),
+                Verdict::Alive,
+                Verdict::Ended,
+                Reason::AttemptEnded { class: LOST, order: None }
+            ),
             record_phase(attempt(1), Phase::BackingOff, NO_WAIT),
             ask(attempt(1), RESUMED),
         ]
@@ -207,7 +212,9 @@ fn only_what_is_asked_for_is_resumed() {
         let mut settings = settings();
         settings.resume.on = on;
         let mut bench = Bench::running(settings);
-        let asked = bench.ended(attempt(1), ending(class)).contains(&ask(attempt(1), Reason::Resumed { after: class, order: None }));
+        let asked = bench
+            .ended(attempt(1), ending(class))
+            .contains(&ask(attempt(1), Reason::Resumed { after: class, order: None }));
         assert_eq!(asked, resumed, "{class} with {on:?}");
         assert_eq!(bench.phase(), if resumed { Phase::BackingOff } else { Phase::Ended });
     }
