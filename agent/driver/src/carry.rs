@@ -22,7 +22,7 @@ impl<S: Store> Driver<S> {
                     epoch: attempt.epoch.0,
                     previous: translate::verdict(previous),
                     current: translate::verdict(current),
-                    reason: because.to_string(),
+                    reason: self.reason(subject, current, because),
                 };
                 self.write(subject, &body, wall);
             }
@@ -36,6 +36,7 @@ impl<S: Store> Driver<S> {
                     reason: because.to_string(),
                 };
                 self.note_line(subject, phase);
+                self.note_unpaused(subject, phase);
                 self.write(subject, &body, wall);
             }
             Action::RecordLost { subject, attempt, pickups: _, because } => {

@@ -38,6 +38,11 @@ impl<S: Store> Driver<S> {
         for id in self.book.take_reserved(unread) {
             self.forget_alerts(latido_policy::About::Subject(id));
         }
+        self.end_recovery();
+    }
+
+    /// Every job there is was told of.
+    pub(crate) fn end_recovery(&mut self) {
         self.policy.handle_event(Event::RecoveryEnded, self.listening.now());
     }
 
@@ -107,6 +112,7 @@ impl<S: Store> Driver<S> {
                 history,
                 attempt,
                 ended_ago,
+                unpaused_ago: translate::unpaused_ago(&found.wanted, wall),
                 recorded,
                 is_given_up,
             },
@@ -192,9 +198,7 @@ fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
     let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
     translate::begin(&mut history, &latest.start);
     match &latest.state {
-        FoundState::Ended(end) => {
-            (history, Duration::from_millis(wall.as_millis().saturating_sub(end.ended_at.as_millis())))
-        }
+        FoundState::Ended(end) => (history, translate::between(end.ended_at, wall)),
         FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => (history, Duration::ZERO),
     }
 }

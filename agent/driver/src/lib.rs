@@ -149,7 +149,9 @@ impl<S: Store> Driver<S> {
         policy.handle_event(Event::RecoveryBegan, listening.now());
         let rows = store.registry()?;
         let beats_lost = rows.beats_lost.clone();
-        for event in registrar.restore(rows, listening.now()) {
+        let events = registrar.restore(rows, listening.now());
+        policy.handle_event(Event::BaselineRemembered { moment: registrar.written_baseline() }, listening.now());
+        for event in events {
             policy.handle_event(Event::Registry(event), listening.now());
         }
         Ok(Self {

@@ -98,6 +98,8 @@ pub(crate) struct Registrar {
     leaving: Vec<Leaving>,
     written_epoch: Epoch,
     written_at: Option<Moment>,
+    /// no silence from before this moment counts, as it was written last
+    written_baseline: Moment,
     line: Line,
 }
 
@@ -134,6 +136,10 @@ impl Line {
     }
 }
 
+/// A restart has to know for so long how long ago silence began to count: longer than ordinary ttls. Whoever has a longer one
+/// gets the time of a later restart as a present.
+const BASELINE_KEPT_FOR: Duration = Duration::from_secs(3600);
+
 /// How long a beat may wait for the disk, and how much listening time a restart may lose.
 pub(crate) const WRITE_EVERY: Duration = Duration::from_secs(1);
 
@@ -154,6 +160,7 @@ impl Registrar {
             leaving: Vec::new(),
             written_epoch: Epoch(0),
             written_at: None,
+            written_baseline: Moment::ORIGIN,
             line: Line { began_at: now, listened: Duration::ZERO },
         }
     }
@@ -329,7 +336,7 @@ impl Registrar {
 /// Answers whether the change is made again by itself: how long was listened replaces the last.
 pub(crate) fn is_passing(write: &RegistryWrite) -> bool {
     match write {
-        RegistryWrite::Listened(_) => true,
+        RegistryWrite::Listened { .. } => true,
         RegistryWrite::Group(_)
         | RegistryWrite::Worker(_)
         | RegistryWrite::Reap { .. }

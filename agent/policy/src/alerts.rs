@@ -215,9 +215,7 @@ impl Alerts {
             self.groups.restore(key);
         }
         if key.about == About::Group {
-            let group = self.groups.of(Class::of(key));
-            group.had = record.subjects;
-            group.tell(told_at);
+            self.groups.of(Class::of(key)).restore(record.subjects, told_at);
         }
         if key.rule == RuleName::Agent {
             self.unproven.insert(key, now.after(FOUND_AGAIN_WITHIN));

@@ -58,11 +58,12 @@ impl Check {
             due_mark: None,
             owed: None,
         });
-        let pause = found.pause.map(|length| Pause::new(length, now));
+        let pause = found.pause.map(|pause| Pause::found(pause, now));
         let mut check = Self { subject, settings, memory, pause, shown: Shown::new(found.recorded, now) };
         if memory.next.is_none() && memory.owed.is_none() {
             check.expect_after(now);
         }
+        check.end_pause(now);
         check.settle(now, out);
         check
     }
@@ -76,7 +77,7 @@ impl Check {
         }
         self.settings = settings;
         match found.pause {
-            Some(length) => Pause::prolong(&mut self.pause, length, now),
+            Some(pause) => Pause::prolong(&mut self.pause, pause.left, now),
             None => self.unpause(now),
         }
         self.settle(now, out);
@@ -106,9 +107,7 @@ impl Check {
 
     /// Does what is due.
     pub(crate) fn time_out(&mut self, now: Moment, out: &mut Outbox) {
-        if self.pause.is_some_and(|pause| pause.is_over(now)) {
-            self.unpause(now);
-        }
+        self.end_pause(now);
         self.step(Input::TimedOut, now, out);
         self.settle(now, out);
     }
@@ -294,6 +293,13 @@ impl Check {
             }
             failed @ LastRun::Failed { .. } => failed,
         };
+    }
+
+    /// Ends a pause that is over.
+    fn end_pause(&mut self, now: Moment) {
+        if self.pause.is_some_and(|pause| pause.is_over(now)) {
+            self.unpause(now);
+        }
     }
 
     /// Ends a pause, whose time does not count.

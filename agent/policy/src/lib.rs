@@ -49,6 +49,7 @@ mod transitions;
 mod verdict;
 mod view;
 mod watched;
+mod weighing;
 mod wheel;
 mod words;
 mod worker;
@@ -91,4 +92,5 @@ pub use signal::{
 pub use slots::{SLOTS_MAX, SlotId, SlotSet};
 pub use verdict::{Existence, Facts, Judgement, judge, next_change};
 pub use view::{NextStep, SubjectView};
+pub use watched::PauseFound;
 pub use worker::{Advice, Death, WorkerId, WorkerLease, WorkerReport, WorkerStanding};

@@ -184,6 +184,12 @@ impl Registry {
         Some(GroupView { group, instance: *instance, settings: *settings, claims_count: *claims_count })
     }
 
+    /// No silence from before this moment counts, as of the latest sweep.
+    #[must_use]
+    pub fn baseline(&self) -> Moment {
+        self.baseline
+    }
+
     /// The highest epoch ever given, which the store has to keep.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
@@ -240,7 +246,7 @@ fn view(worker: WorkerId, record: &Worker, registration: &Registration, baseline
         | WorkerStanding::Stopping
         | WorkerStanding::Dead(Death::Silent) => record.judge(registration, baseline, now),
         WorkerStanding::Dead(Death::Left) => {
-            Judgement { verdict: Verdict::Ended, because: Reason::AttemptEnded { class: Class::Stopped } }
+            Judgement { verdict: Verdict::Ended, because: Reason::AttemptEnded { class: Class::Stopped, order: None } }
         }
     };
     WorkerView {

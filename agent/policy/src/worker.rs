@@ -3,6 +3,8 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
+use crate::blackout::TOGETHER_FOR;
+use crate::verdict::late_after;
 use crate::{
     BeatSource, Epoch, Existence, Facts, Fingerprint, GroupId, Judgement, Lease, Limit, Moment, Verdict, judge,
 };
@@ -289,6 +291,13 @@ impl Worker {
     /// Silence after which its lease has run out.
     pub(crate) const fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl_ms as u64)
+    }
+
+    /// Whether it has missed beats, and is to be looked at within an interval unless it is heard.
+    pub(crate) fn is_about_to_fall_silent(&self, registration: &Registration, baseline: Moment, now: Moment) -> bool {
+        let interval = self.lease(registration).interval().min(TOGETHER_FOR);
+        let silence = now.since(self.silent_since(baseline));
+        silence > late_after(interval) && self.deadline(baseline).is_some_and(|moment| moment <= now.after(interval))
     }
 
     /// When it is to be looked at, if no beat comes; `None` once it is dead.

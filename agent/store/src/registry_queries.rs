@@ -66,9 +66,9 @@ fn write_one(connection: &Connection, write: &RegistryWrite) -> rusqlite::Result
         RegistryWrite::Epoch(epoch) => connection
             .prepare_cached("update registry set epoch = max(epoch, ?1) where one = 1")?
             .execute([bound(*epoch)])?,
-        RegistryWrite::Listened(listened_ms) => connection
-            .prepare_cached("update registry set listened_ms = ?1 where one = 1")?
-            .execute([bound(*listened_ms)])?,
+        RegistryWrite::Listened { listened_ms, baseline_ms } => connection
+            .prepare_cached("update registry set listened_ms = ?1, baseline_ms = ?2 where one = 1")?
+            .execute([bound(*listened_ms), bound(*baseline_ms)])?,
     };
     Ok(changed > 0)
 }
@@ -132,9 +132,9 @@ pub(crate) fn know_of_beats(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Reads all rows, by name, without the beats beside the database, and whether there were any.
 pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<(RegistryRows, bool)> {
-    let sql = "select epoch, listened_ms, beats_kept from registry where one = 1";
-    let counters = |row: &Row<'_>| Ok((number(row, 0)?, number(row, 1)?, row.get(2)?));
-    let (epoch, listened_ms, were_kept) = connection.prepare_cached(sql)?.query_row([], counters)?;
+    let sql = "select epoch, listened_ms, baseline_ms, beats_kept from registry where one = 1";
+    let counters = |row: &Row<'_>| Ok((number(row, 0)?, number(row, 1)?, number(row, 2)?, row.get(3)?));
+    let (epoch, listened_ms, baseline_ms, were_kept) = connection.prepare_cached(sql)?.query_row([], counters)?;
     let group = |row: &Row<'_>| Ok(GroupRow { name: row.get(0)?, instance: number(row, 1)? });
     let target = |row: &Row<'_>| {
         let (name, holder, event, pickups) = (row.get(0)?, row.get(1)?, row.get(3)?, row.get(4)?);
@@ -146,6 +146,7 @@ pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<(RegistryRows, b
     let rows = RegistryRows {
         epoch,
         listened_ms,
+        baseline_ms,
         groups: connection
             .prepare_cached("select name, instance from worker_groups order by name")?
             .query_map([], group)?

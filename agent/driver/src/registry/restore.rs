@@ -19,6 +19,9 @@ impl Registrar {
     /// was silent.
     pub(crate) fn restore(&mut self, rows: RegistryRows, now: Moment) -> Vec<RegistryEvent> {
         self.line = Line { began_at: now, listened: Duration::from_millis(rows.listened_ms) };
+        if rows.baseline_ms > 0 {
+            self.written_baseline = self.line.moment(rows.baseline_ms).min(now);
+        }
         self.written_epoch = Epoch(rows.epoch);
         let mut events = vec![RegistryEvent::EpochRestored { epoch: Epoch(rows.epoch) }];
         for row in &rows.groups {
@@ -34,6 +37,11 @@ impl Registrar {
             self.restore_target(&row, &mut events);
         }
         events
+    }
+
+    /// No silence from before this moment counts, as it was written last.
+    pub(crate) fn written_baseline(&self) -> Moment {
+        self.written_baseline
     }
 
     fn restore_worker(&mut self, row: WorkerRow, silence_is_known: bool, events: &mut Vec<RegistryEvent>) {

@@ -14,7 +14,7 @@ use latido_protocol::status::SubjectKind;
 use latido_protocol::{Span, SubjectName};
 use latido_store::{BeatRow, DEAD_SILENT, GroupRow, RegistryWrite, TargetRow, WorkerRow};
 
-use super::{Asked, Carried, Leaving, Registrar, WRITE_EVERY, refused};
+use super::{Asked, BASELINE_KEPT_FOR, Carried, Leaving, Registrar, WRITE_EVERY, refused};
 use crate::translate;
 
 /// How the standings are stored.
@@ -319,13 +319,16 @@ impl Registrar {
             writes.push(RegistryWrite::Epoch(self.written_epoch.0));
         }
         let waited = self.written_at.map_or(Duration::MAX, |written| now.since(written));
-        let is_due = self.waits(registry) && waited >= WRITE_EVERY;
-        if !is_due && writes.is_empty() {
+        let baseline = registry.baseline();
+        let counts = baseline > Moment::ORIGIN && now.since(baseline) < BASELINE_KEPT_FOR;
+        let is_due = (self.waits(registry) || counts) && waited >= WRITE_EVERY;
+        if !is_due && writes.is_empty() && self.written_baseline == baseline {
             return writes;
         }
         self.beats_are_due |= is_due && (!self.dirty.is_empty() || self.round.is_some());
-        self.written_at = Some(now);
-        writes.push(RegistryWrite::Listened(self.line.millis(now)));
+        (self.written_at, self.written_baseline) = (Some(now), baseline);
+        let (listened_ms, baseline_ms) = (self.line.millis(now), self.line.millis(baseline));
+        writes.push(RegistryWrite::Listened { listened_ms, baseline_ms });
         writes
     }
 }

@@ -1,5 +1,6 @@
 //! What is due: first beats that did not come, and leases that ran out.
 
+use crate::blackout::{Silent, TOGETHER_FOR};
 use crate::worker::{Turn, Worker};
 use crate::{AfterRelease, Judgement, Moment, Reason, ReleasedClaim, Verdict, WorkerId};
 
@@ -10,10 +11,14 @@ use super::{Registry, RegistryAction, Sweep};
 /// every one of them has a journal entry of its own.
 const NAMED_MAX: usize = 100;
 
+/// Workers that a sweep looks at before their time, where one falls silent. All of an ordinary fleet; of a million those of
+/// the next second or so, and the sweep is later by well under a millisecond.
+const LOOKED_AHEAD_MAX: usize = 1 << 13;
+
 impl Registry {
     /// Takes out whom there is to look at, and answers how many of those that were heard since `baseline` would turn
-    /// missing or dead.
-    pub(crate) fn gather_due(&mut self, baseline: Moment, now: Moment) -> u32 {
+    /// missing or dead, and how many are about to follow them.
+    pub(crate) fn gather_due(&mut self, baseline: Moment, now: Moment) -> Silent {
         self.begin(now);
         self.due.extend(core::iter::from_fn(|| self.wheel.take_due(now)).map(WorkerId));
         // A pass that only reads: the waits for records that lie in no cache overlap.
@@ -21,7 +26,19 @@ impl Registry {
         let is_fresh = |worker: &&WorkerId| {
             self.record(**worker).is_some_and(|record| record.heard_at >= baseline && is_due(record))
         };
-        u32::try_from(self.due.iter().filter(is_fresh).count()).unwrap_or(u32::MAX)
+        let fresh = u32::try_from(self.due.iter().filter(is_fresh).count()).unwrap_or(u32::MAX);
+        Silent { fresh, ahead: if fresh > 0 { self.count_ahead(baseline, now) } else { 0 } }
+    }
+
+    /// How many have missed beats, and turn missing or dead within an interval. Those are looked at whose place among the
+    /// deadlines comes first.
+    fn count_ahead(&self, baseline: Moment, now: Moment) -> u32 {
+        let is_ahead = |worker: &WorkerId| {
+            let Some((record, registration)) = self.workers.whole(*worker) else { return false };
+            record.heard_at >= baseline && record.is_about_to_fall_silent(registration, baseline, now)
+        };
+        let next = self.wheel.filed(now.after(TOGETHER_FOR)).map(WorkerId).take(LOOKED_AHEAD_MAX);
+        u32::try_from(next.filter(is_ahead).count()).unwrap_or(u32::MAX)
     }
 
     /// Workers that are not dead. Between [`gather_due`](Self::gather_due) and [`sweep`](Self::sweep) too.

@@ -49,8 +49,21 @@ fn a_mass_event_that_grows_is_told_again_at_most_every_few_minutes() {
     }
     assert_eq!(
         lines,
-        ["many stale warning: 110 subjects have had it so far", "many stale warning: 210 subjects have had it so far"]
+        ["many stale warning: 110 subjects have it by now", "many stale warning: 210 subjects have it by now"]
     );
+}
+
+#[test]
+fn a_mass_event_counts_whom_it_still_holds_of() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(500, 1..=60);
+    alerts.pass(1);
+    alerts.sweep_all(500, 21..=60);
+    assert_eq!(told(&alerts.pass(1)), ["many stale warning: 40 subjects have it at once"]);
+    alerts.sweep_all(500, 51..=70);
+    assert_eq!(told(&alerts.pass(300)), ["many stale warning: 20 subjects have it by now"], "ten of them are others");
+    alerts.sweep_all(500, 61..=70);
+    assert_eq!(told(&alerts.pass(900)), [""; 0], "nobody has come");
 }
 
 #[test]
@@ -135,7 +148,7 @@ fn alerts_are_bounded_and_what_found_no_room_is_found_again() {
     alerts.sweep_all(20_010, 20_000..=20_010);
     alerts.pass(700);
     alerts.sweep_all(20_010, 20_000..=20_010);
-    assert_eq!(told(&alerts.pass(2)), ["many stale warning: 20010 subjects have had it so far"]);
+    assert_eq!(told(&alerts.pass(2)), ["many stale warning: 11 subjects have it by now"]);
     assert_eq!(alerts.bench.policy.alerts().count(), 12, "eleven and their group");
 }
 

@@ -178,7 +178,7 @@ fn a_silenced_member_is_no_part_of_a_group() {
     alerts.silence(SilenceScope::About(stale(3).about), 60, false);
     alerts.sweep_all(6, 1..=6);
     assert_eq!(told(&alerts.pass(2)), ["many stale warning: 5 subjects have it at once"]);
-    assert_eq!(told(&alerts.pass(400)), ["many stale warning: 6 subjects have had it so far"], "until it may join");
+    assert_eq!(told(&alerts.pass(400)), ["many stale warning: 6 subjects have it by now"], "until it may join");
 }
 
 #[test]

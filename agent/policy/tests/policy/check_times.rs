@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use latido_policy::{
-    Action, CheckEvent, CheckFound, CheckReason, CheckSchedule, CheckSettings, Event, Expectation, Phase, Reason,
-    Recorded, Signal, Verdict,
+    Action, Attempt, CheckEvent, CheckFound, CheckReason, CheckSchedule, CheckSettings, Event, Expectation, PauseFound,
+    Phase, Reason, Recorded, Signal, Verdict,
 };
 
 use crate::harness::{Bench, seconds};
@@ -29,7 +29,7 @@ fn a_pause_covers_its_verdicts_and_its_time_does_not_count() {
     bench.succeed();
     bench.pass(30 * MINUTE);
     let paused = Reason::Paused { length: Some(DAY) };
-    let (subject, attempt) = (CHECK, latido_policy::Attempt::default());
+    let (subject, attempt) = (CHECK, Attempt::default());
     assert_eq!(
         bench.pause_check(Some(DAY)),
         [Action::RecordPhase { subject, attempt, phase: Phase::Paused, because: paused }]
@@ -110,6 +110,48 @@ fn a_restart_goes_on_where_it_was_and_records_nothing_twice() {
     assert_eq!(next.tell(Event::Check(added)), []);
     assert_eq!(next.of(CHECK), bench.of(CHECK));
     assert_eq!(next.policy.check_memory(CHECK), memory);
+}
+
+/// A check whose last sign came half an hour before a pause of a day, of which two hours had passed when the agent was
+/// gone; the next one finds this much of it left.
+fn found_in_a_pause(left: Option<Duration>) -> (Bench, Vec<Action>) {
+    let mut bench = Bench::check(hourly());
+    bench.succeed();
+    bench.pass(HOUR / 2);
+    bench.pause_check(Some(DAY));
+    bench.pass(2 * HOUR);
+    let memory = bench.policy.check_memory(CHECK);
+    let mut next = Bench::empty();
+    next.now = bench.now;
+    let recorded = Some(Recorded { verdict: Verdict::Alive, phase: Phase::Paused });
+    let found = CheckFound { memory, pause: Some(PauseFound { left, lasted: 2 * HOUR }), recorded };
+    let actions = next.tell(Event::Check(CheckEvent::Added { subject: CHECK, settings: hourly(), found }));
+    (next, actions)
+}
+
+#[test]
+fn a_pause_that_ended_while_no_agent_ran_is_over_and_its_time_does_not_count() {
+    let (mut bench, actions) = found_in_a_pause(Some(Duration::ZERO));
+    let (subject, attempt) = (CHECK, Attempt::default());
+    assert_eq!(
+        actions,
+        [Action::RecordPhase { subject, attempt, phase: Phase::Running, because: Reason::Watched }],
+        "it is not paused for a moment"
+    );
+    bench.pass(HOUR / 2 - MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Alive);
+    bench.pass(2 * MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Late, "half an hour was over before the pause");
+}
+
+#[test]
+fn a_pause_that_goes_on_over_a_restart_keeps_its_end_and_its_whole_length_does_not_count() {
+    let (mut bench, actions) = found_in_a_pause(Some(HOUR));
+    assert_eq!(actions, []);
+    bench.pass(HOUR);
+    assert_eq!((bench.policy.subject(CHECK).unwrap().phase, bench.check_verdict()), (Phase::Running, Verdict::Alive));
+    bench.pass(HOUR / 2 + MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Late);
 }
 
 #[test]

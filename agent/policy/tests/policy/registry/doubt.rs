@@ -1,5 +1,7 @@
 //! When many workers fall silent together, the agent doubts itself before it takes their claims.
 
+use core::time::Duration;
+
 use latido_policy::{BlackoutCause, BlackoutChange, BlackoutSettings, Event, Limit, Pacing, RegistryAnswer, Verdict};
 
 use super::desk::{Desk, TICK, reaped, target, worker};
@@ -33,6 +35,27 @@ fn when_half_of_all_workers_fall_silent_together_nobody_loses_a_claim() {
     }
     assert_eq!(desk.doubts.last(), Some(&BlackoutChange::Ended));
     assert_eq!(desk.claim(2, 7, 1), RegistryAnswer::AlreadyClaimed { holder: worker(1), epoch });
+}
+
+#[test]
+fn workers_that_fall_silent_one_after_another_are_doubted_before_the_first_is_declared_dead() {
+    let mut desk = many(10);
+    for number in 1..=10 {
+        desk.pass(Duration::from_millis(2900));
+        desk.beat(number);
+    }
+    assert_eq!(reaped(&desk.pass(seconds(90))), []);
+    let cause = BlackoutCause::MassStaleness { stale: 10, watched: 10 };
+    assert_eq!(desk.doubts, [BlackoutChange::Began(cause)]);
+}
+
+#[test]
+fn one_worker_that_dies_among_some_that_are_late_is_declared_dead_at_once() {
+    let mut desk = many(10);
+    desk.pass(seconds(40));
+    beats(&mut desk, 2..=10);
+    let dead = reaped(&desk.pass(seconds(50).saturating_add(TICK)));
+    assert_eq!((dead, desk.doubts.len()), (vec![worker(1)], 0));
 }
 
 #[test]
