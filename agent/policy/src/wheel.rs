@@ -231,6 +231,7 @@ mod tests {
         let mut slots: BTreeMap<Moment, usize> = BTreeMap::new();
         seen.iter().for_each(|&(given_at, _)| *slots.entry(given_at).or_default() += 1);
         assert!(slots.len() > 900, "{} slots hold a thousand entries", slots.len());
+        assert!(seen.iter().all(|&(given_at, _)| given_at > at(137_000)), "in the second half of the ring");
     }
 
     #[test]

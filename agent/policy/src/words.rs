@@ -212,6 +212,10 @@ mod tests {
             (Reason::Survivors { count: 2 }, "2 processes of it could not be ended"),
             (Reason::LaunchLocked { refusals: 1 }, "somebody else holds its lock, and its launch was refused once"),
             (Reason::AttemptRuns { number: AttemptNumber(3) }, "attempt 3 runs"),
+            (
+                Reason::ProgressStill { still: seconds(900), hung_after: seconds(900), idle: Some(seconds(900)) },
+                "no new progress for 900s, and 900s is allowed; nor has it done anything for 900s",
+            ),
         ] {
             assert_eq!(line(reason), expected);
         }

@@ -267,7 +267,7 @@ impl Worker {
 
     /// The verdict of one that is not dead, or was declared dead because of this very verdict.
     pub(crate) fn judge(&self, registration: &Registration, baseline: Moment, now: Moment) -> Judgement {
-        judge(&self.lease(registration).lease(), &self.facts(registration, baseline, now))
+        judge(&self.lease(registration).lease(), &self.facts(baseline, now))
     }
 
     /// Its whole lease.
@@ -276,16 +276,11 @@ impl Worker {
         WorkerLease { interval_ms, ttl_ms: self.ttl_ms, start_within_ms: self.start_within_ms }
     }
 
-    fn facts(&self, registration: &Registration, baseline: Moment, now: Moment) -> Facts {
+    fn facts(&self, baseline: Moment, now: Moment) -> Facts {
         let silence = now.since(self.silent_since(baseline));
         // It was declared dead at its ttl, however little of its silence a restart of the agent remembers.
         let silence = if self.standing.is_dead() { silence.max(self.ttl()) } else { silence };
-        Facts {
-            sequence: self.sequence,
-            silence,
-            running: now.since(registration.registered_at),
-            ..Facts::bare(Existence::Present)
-        }
+        Facts { sequence: self.sequence, silence, ..Facts::bare(Existence::Present) }
     }
 
     /// Silence after which its lease has run out.

@@ -263,3 +263,45 @@ fn moments_a_minute_apart_are_met_half_a_minute_early_at_most() {
     bench.pass(seconds(30));
     assert_eq!(bench.check_verdict(), Verdict::Alive);
 }
+
+#[test]
+fn the_same_pause_again_keeps_its_end_and_another_one_has_its_own() {
+    let is_paused = |bench: &Bench| bench.policy.subject(CHECK).unwrap().phase == Phase::Paused;
+    let mut bench = Bench::check(hourly());
+    bench.pause_check(Some(HOUR));
+    bench.pass(30 * MINUTE);
+    bench.pause_check(Some(HOUR));
+    bench.pass(30 * MINUTE);
+    assert!(!is_paused(&bench), "an hour after it began");
+    bench.pause_check(None);
+    bench.pause_check(Some(10 * MINUTE));
+    bench.pass(10 * MINUTE - seconds(1));
+    assert!(is_paused(&bench));
+    bench.pass(seconds(1));
+    assert!(!is_paused(&bench));
+}
+
+#[test]
+fn a_pause_whose_end_was_moved_counts_nothing_of_its_whole_time() {
+    let mut bench = Bench::check(hourly());
+    bench.succeed();
+    bench.pass(30 * MINUTE);
+    bench.pause_check(None);
+    bench.pass(2 * HOUR);
+    bench.pause_check(Some(HOUR));
+    bench.pass(HOUR + 29 * MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Alive);
+    bench.pass(MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Late);
+}
+
+#[test]
+fn a_check_shows_how_long_it_has_been_silent() {
+    let silence = |bench: &Bench| bench.policy.subject(CHECK).unwrap().silence;
+    let mut bench = Bench::check(hourly());
+    bench.pass(MINUTE);
+    assert_eq!(silence(&bench), None, "nothing was heard of it");
+    bench.succeed();
+    bench.pass(5 * MINUTE);
+    assert_eq!(silence(&bench), Some(5 * MINUTE));
+}

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use latido_policy::{
     Action, BlackoutCause, BlackoutChange, BlackoutSettings, Event, Found, Heard, JobSettings, Limit, Pacing, Phase,
-    Reason, Recorded, ResumeOn, SubjectId, Verdict,
+    Reason, Recorded, ResumeOn, SubjectId, Verdict, Want,
 };
 
 use crate::harness::{Bench, attempt, beat, end_attempt, found_running, seconds, settings};
@@ -242,4 +242,48 @@ fn a_gap_makes_nobody_alive_again_who_was_stale_before() {
         assert_eq!(bench.heard(attempt(1), later), [], "{verdict} without a new record");
         assert_eq!(bench.verdict(), verdict);
     }
+}
+
+#[test]
+fn a_store_that_never_failed_recovers_from_nothing() {
+    let mut bench = many(1);
+    bench.pass(seconds(100));
+    assert_eq!(bench.tell(Event::StoreRecovered), []);
+    let passed = bench.pass(seconds(80));
+    assert_eq!((ended(&passed), blackouts(&passed)), (1, vec![]), "and puts off no verdict");
+}
+
+#[test]
+fn the_end_of_a_pause_of_many_is_no_sign_against_the_agent() {
+    let mut bench = many(10);
+    for number in 0..10 {
+        let want = Want::Pause(Some(seconds(600)));
+        bench.tell(Event::WantChanged { subject: SubjectId(number), want });
+    }
+    let passed = bench.pass(seconds(600));
+    assert_eq!((ended(&passed), blackouts(&passed)), (0, vec![]));
+}
+
+#[test]
+fn jobs_that_were_removed_are_not_counted_among_those_that_are_heard() {
+    let mut bench = many(14);
+    for number in 10..14 {
+        bench.tell(Event::JobRemoved { subject: SubjectId(number) });
+    }
+    bench.pass(seconds(100));
+    beats(&mut bench, 5..10, 2);
+    let passed = bench.pass(seconds(80));
+    let cause = BlackoutCause::MassStaleness { stale: 5, watched: 10 };
+    assert_eq!((ended(&passed), blackouts(&passed)), (0, vec![BlackoutChange::Began(cause)]));
+}
+
+#[test]
+fn a_job_that_is_heard_as_listening_begins_again_shows_its_whole_silence() {
+    let mut bench = Bench::running(settings());
+    bench.tell(Event::GapFound { length: seconds(60) });
+    bench.heard(attempt(1), beat(1, 5));
+    assert_eq!(bench.view().baseline, None);
+    bench.pass(seconds(20));
+    bench.tell(Event::GapFound { length: seconds(60) });
+    assert_eq!(bench.view().baseline, Some(bench.now), "what was silent before shows since when it counts");
 }
