@@ -10,7 +10,7 @@ use crate::job::{Ask, Input, Job, Outbox};
 use crate::watched::{Subject, Watched};
 use crate::{
     About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, Phase, ProcessId, Registry, Severity,
-    Silence, SubjectId, SubjectView, WorkerView,
+    Silence, SubjectId, SubjectView, Verdict, WorkerView,
 };
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
@@ -78,7 +78,7 @@ impl Policy {
                     self.deadlines.set(subject, entry.deadline, None);
                     self.attended_count -= u32::from(entry.is_attended);
                     self.outbox.queue.leave(subject);
-                    self.outbox.queue.slots.release(subject);
+                    self.outbox.queue.release(subject);
                 }
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
@@ -123,9 +123,9 @@ impl Policy {
                 self.outbox.queue.pace.set(pacing);
                 self.blackout.set(blackout);
             }
-            Event::RecoveryBegan => self.outbox.queue.slots.are_known = false,
-            Event::RecoveryEnded => self.outbox.queue.slots.are_known = true,
-            Event::SlotConfigured { slot, running_max } => self.outbox.queue.slots.set(slot, running_max),
+            Event::RecoveryBegan => self.outbox.queue.know_holders(false),
+            Event::RecoveryEnded => self.outbox.queue.know_holders(true),
+            Event::SlotConfigured { slot, running_max } => self.outbox.queue.limit(slot, running_max),
         }
         if is_apart {
             return;
@@ -193,6 +193,13 @@ impl Policy {
     pub fn subject(&self, subject: SubjectId) -> Option<SubjectView> {
         let job = self.jobs.get(&subject).map(|entry| self.view(entry));
         job.or_else(|| self.watched.view(subject, self.now))
+    }
+
+    /// Answers the verdict of one subject alone.
+    #[must_use]
+    pub fn verdict(&self, subject: SubjectId) -> Option<Verdict> {
+        let job = self.jobs.get(&subject).map(|entry| entry.job.shown.verdict);
+        job.or_else(|| self.watched.view(subject, self.now).map(|view| view.verdict))
     }
 
     /// What a check has to remember over a restart of the agent; `None` for any other subject.
@@ -275,9 +282,9 @@ impl Policy {
             self.outbox.queue.leave(subject);
         }
         if entry.job.state.may_live() {
-            self.outbox.queue.slots.hold(subject, entry.job.settings.slots);
+            self.outbox.queue.hold(subject, entry.job.settings.slots);
         } else {
-            self.outbox.queue.slots.release(subject);
+            self.outbox.queue.release(subject);
         }
     }
 
