@@ -134,7 +134,15 @@ fn ten_megabytes_a_second_for_a_minute_are_drained_and_bounded() {
 #[test]
 fn c176_a_tail_of_any_length_is_valid_json() {
     let world = World::new();
-    world.latido(&["run", "--name", "a", "--", "sh", "-c", "i=0; while [ $i -lt 30 ]; do printf '€𝄞ä'; i=$((i+1)); done; echo"]);
+    world.latido(&[
+        "run",
+        "--name",
+        "a",
+        "--",
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 30 ]; do printf '€𝄞ä'; i=$((i+1)); done; echo",
+    ]);
     for count in 0..50 {
         let json = bytes(&world, &["logs", "a", "--json", "--bytes", &count.to_string()]);
         for line in String::from_utf8(json).unwrap().lines() {

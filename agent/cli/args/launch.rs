@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use latido::settings::{
-    LaunchOverrides, SizeLimit, Umask, parse_count_limit, parse_environment, parse_rlimit, parse_size_limit, parse_umask,
+    LaunchOverrides, SizeLimit, Umask, parse_count_limit, parse_environment, parse_rlimit, parse_size_limit,
+    parse_umask,
 };
 use latido_protocol::CountLimit;
 use latido_protocol::files::{Enforcement, EnvironmentFrom, Rlimit};

@@ -142,7 +142,11 @@ pub fn look_at(folder: &JobDir, number: u32, damaged: &mut Vec<String>) -> Attem
 /// Says of a supervisor that it is stopped, and hears and tells nothing. `None`: it is not, as far as can be told.
 pub fn stopped(supervisor: &Identity) -> Option<String> {
     let pid = supervisor.pid;
-    let text = || format!("its supervisor (pid {pid}) is stopped by a signal or a debugger, and hears nothing; `kill -CONT {pid}`");
+    let text = || {
+        format!(
+            "its supervisor (pid {pid}) is stopped by a signal or a debugger, and hears nothing; `kill -CONT {pid}`"
+        )
+    };
     identity::look(supervisor).is_stopped().then(text)
 }
 

@@ -281,7 +281,9 @@ mod tests {
         {
             assert_eq!(String::from_utf8(tail(Tail::Lines(lines))).unwrap(), expected, "{lines} lines");
         }
-        for (bytes, expected) in [(1, "\n"), (9, "ree\nfour\n"), (11, "three\nfour\n"), (99, "one\ntwo\nthree\nfour\n"), (0, "")] {
+        for (bytes, expected) in
+            [(1, "\n"), (9, "ree\nfour\n"), (11, "three\nfour\n"), (99, "one\ntwo\nthree\nfour\n"), (0, "")]
+        {
             assert_eq!(String::from_utf8(tail(Tail::Bytes(bytes))).unwrap(), expected, "{bytes} bytes");
         }
         append(&attempt.output(), b"five");

@@ -9,8 +9,8 @@ use latido_protocol::files::LogLimits;
 use latido_protocol::{CountLimit, SubjectName};
 
 use super::budget::BudgetTable;
-use super::launch::{LaunchTable, OnEndTable};
 use super::document::{AgentTable, Document, GroupTable, JobTable, PolicyTable, ResumeTable};
+use super::launch::{LaunchTable, OnEndTable};
 use super::model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, Overrides, Policy, Settings, TTL_INTERVALS,
 };

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use latido_process::setup::Setup;
 use latido_protocol::files::{
     Bound, CgroupPlace, Enforcement, EnvironmentFrom, LaunchSettings, OnEnd, Rlimit, Sigpipe,
 };
-use latido_process::setup::Setup;
 use latido_protocol::{CountLimit, Span};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
@@ -450,7 +450,8 @@ mod tests {
 
     #[test]
     fn what_could_never_be_launched_is_told_before() {
-        let limited = LaunchSettings { memory_max: Some(1 << 30), cgroup: CgroupPlace::None, ..LaunchSettings::default() };
+        let limited =
+            LaunchSettings { memory_max: Some(1 << 30), cgroup: CgroupPlace::None, ..LaunchSettings::default() };
         assert_eq!(complaints(&limited, None)[0].0, "launch.cgroup");
         let bare = LaunchSettings { limits: Enforcement::BestEffort, ..limited };
         assert_eq!(complaints(&bare, None), []);

@@ -313,7 +313,11 @@ impl Default for AgentSettings {
             presence_every: seconds(60),
             // About 50 MB at 500 bytes an entry: days of a busy host, and no disk is filled by a sink that is away.
             journal_entries_max: 100_000,
-            log: LogLimits { size_max: 16 * 1024 * 1024, files_max: 4, carriage_returns: latido_protocol::files::CarriageReturns::default() },
+            log: LogLimits {
+                size_max: 16 * 1024 * 1024,
+                files_max: 4,
+                carriage_returns: latido_protocol::files::CarriageReturns::default(),
+            },
             // A few agents' sessions start together without a host feeling it; forty do not.
             resumes_at_once: NonZeroU32::MIN.saturating_add(3),
             resume_every: seconds(2),

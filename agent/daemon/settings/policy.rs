@@ -202,7 +202,9 @@ pub(super) fn contradictions(policy: &Policy) -> Vec<Complaint> {
         complain("run_for", "run_for is 0s; write `none` for no limit".to_owned());
     }
     resume_contradictions(policy, &mut complain);
-    found.extend(complaints(&policy.launch, policy.on_end.as_ref()).into_iter().map(|(key, why)| Complaint::new(key, why)));
+    found.extend(
+        complaints(&policy.launch, policy.on_end.as_ref()).into_iter().map(|(key, why)| Complaint::new(key, why)),
+    );
     found
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use latido_protocol::files::{Backoff, Beats, Orphans, ResumeOn, Enforcement, Sigpipe};
+use latido_protocol::files::{Backoff, Beats, Enforcement, Orphans, ResumeOn, Sigpipe};
 use latido_protocol::{CountLimit, Limit, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};

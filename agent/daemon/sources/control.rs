@@ -230,7 +230,10 @@ fn made_again(door: &Door) -> Option<(Door, UnixListener)> {
             Some(made)
         }
         Err(error) => {
-            tracing::error!(error, "the control socket was removed, and cannot be bound again; nobody reaches this agent");
+            tracing::error!(
+                error,
+                "the control socket was removed, and cannot be bound again; nobody reaches this agent"
+            );
             None
         }
     }

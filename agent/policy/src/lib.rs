@@ -24,6 +24,7 @@ mod group;
 mod history;
 mod job;
 mod limit;
+mod line;
 mod machine;
 mod mass;
 mod minimum;

@@ -10,7 +10,7 @@ use crate::job::{Ask, Input, Job, Outbox};
 use crate::watched::{Subject, Watched};
 use crate::{
     About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, Phase, ProcessId, Registry, Severity,
-    Silence, SubjectId, SubjectView, WorkerView,
+    Silence, SubjectId, SubjectView, Verdict, WorkerView,
 };
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
@@ -81,7 +81,7 @@ impl Policy {
                     self.deadlines.set(subject, entry.deadline, None);
                     self.attended_count -= u32::from(entry.is_attended);
                     self.outbox.queue.leave(subject);
-                    self.outbox.queue.slots.release(subject);
+                    self.outbox.queue.release(subject);
                 }
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
@@ -129,7 +129,7 @@ impl Policy {
             Event::BaselineRemembered { moment } => self.blackout.remember(moment.min(now)),
             Event::RecoveryBegan => self.recover(true, now),
             Event::RecoveryEnded => self.recover(false, now),
-            Event::SlotConfigured { slot, running_max } => self.outbox.queue.slots.set(slot, running_max),
+            Event::SlotConfigured { slot, running_max } => self.outbox.queue.limit(slot, running_max),
         }
         if is_apart {
             return;
@@ -197,6 +197,13 @@ impl Policy {
     pub fn subject(&self, subject: SubjectId) -> Option<SubjectView> {
         let job = self.jobs.get(&subject).map(|entry| self.view(entry));
         job.or_else(|| self.watched.view(subject, self.now))
+    }
+
+    /// Answers the verdict of one subject alone.
+    #[must_use]
+    pub fn verdict(&self, subject: SubjectId) -> Option<Verdict> {
+        let job = self.jobs.get(&subject).map(|entry| entry.job.shown.verdict);
+        job.or_else(|| self.watched.view(subject, self.now).map(|view| view.verdict))
     }
 
     /// What a check has to remember over a restart of the agent; `None` for any other subject.
@@ -280,9 +287,9 @@ impl Policy {
             self.outbox.queue.leave(subject);
         }
         if entry.job.state.may_live() {
-            self.outbox.queue.slots.hold(subject, entry.job.settings.slots);
+            self.outbox.queue.hold(subject, entry.job.settings.slots);
         } else {
-            self.outbox.queue.slots.release(subject);
+            self.outbox.queue.release(subject);
         }
     }
 
@@ -296,7 +303,7 @@ impl Policy {
     /// The agent begins to be told of all jobs, or was told of the last one: what is silent is weighed in one sweep.
     fn recover(&mut self, is_recovering: bool, now: Moment) {
         self.is_recovering = is_recovering;
-        self.outbox.queue.slots.are_known = !is_recovering;
+        self.outbox.queue.know_holders(!is_recovering);
         for (&subject, entry) in self.jobs.iter_mut().filter(|(_, entry)| entry.is_attended) {
             self.deadlines.set(subject, entry.deadline, Some(now));
             entry.deadline = Some(now);

@@ -209,9 +209,11 @@ fn looked_at(cleared: &Cleared) -> String {
             "; no process of the attempt is left in its group, session, descent or mark".to_owned()
         }
         Cleared::Scanned(left) => format!("; still there after SIGKILL: {}", stop::list(left)),
-        Cleared::Unseen => "; SIGKILL was sent to its group, and what else may be left could not be looked at: no look at \
+        Cleared::Unseen => {
+            "; SIGKILL was sent to its group, and what else may be left could not be looked at: no look at \
                             /proc succeeded"
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 

@@ -10,11 +10,11 @@ use latido_process::setup::User;
 use latido_process::signals::Signals;
 use latido_process::tree::Tree;
 use latido_process::{Pidfd, Signal};
-use latido_protocol::{Limit, Unrecorded};
 use latido_protocol::attempt::{Advice, Answer, Beat, Request, StopReason};
 use latido_protocol::disk;
 use latido_protocol::files::{End, Start, Wanted};
 use latido_protocol::layout::{AttemptDir, JobDir};
+use latido_protocol::{Limit, Unrecorded};
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
@@ -247,13 +247,15 @@ impl Supervisor {
         let answer = match said {
             Said::Rubbish(message) => Answer::Error { message },
             Said::Request(Request::Beat(beat)) => self.handle_beat(beat, now),
-            Said::Request(Request::ChildMoved { token, child, step }) => match self.refuse(token.as_deref(), None, None) {
-                Some(message) => Answer::Error { message },
-                None => {
-                    self.parts.book.handle_child(&child, step, now);
-                    Answer::Advice { advice: self.advice() }
+            Said::Request(Request::ChildMoved { token, child, step }) => {
+                match self.refuse(token.as_deref(), None, None) {
+                    Some(message) => Answer::Error { message },
+                    None => {
+                        self.parts.book.handle_child(&child, step, now);
+                        Answer::Advice { advice: self.advice() }
+                    }
                 }
-            },
+            }
             Said::Request(Request::Fence { token, epoch }) => self.handle_fence(token.as_deref(), epoch),
             Said::Request(Request::Stop { ground: Some(ground), .. }) if !self.parts.book.holds(ground, now) => {
                 Answer::Error { message: "end it for want of beats or progress: there are some".to_owned() }

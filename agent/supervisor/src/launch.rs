@@ -154,7 +154,21 @@ impl Launch {
         let busy = Busy { version: FORMAT_VERSION, attempt: start.attempt, epoch: start.epoch, supervisor: own };
         // An index, which the lock and the start bear out: not worth a wait for the disk.
         disk::replace_quick(&job_dir.busy(), &busy).map_err(|source| RefuseError::Write { source })?;
-        Ok(Self { attempt, job_dir, job, start, lock, signals, umask, token, user, control, notify, hierarchies, setup })
+        Ok(Self {
+            attempt,
+            job_dir,
+            job,
+            start,
+            lock,
+            signals,
+            umask,
+            token,
+            user,
+            control,
+            notify,
+            hierarchies,
+            setup,
+        })
     }
 
     /// Runs the job. Who reads `Started` finds it on the disk.

@@ -50,7 +50,11 @@ pub(crate) fn settings() -> JobSettings {
         orphans: Orphans::End,
         grace: Span(2 * SECOND),
         linger: Span(2 * SECOND),
-        log: LogLimits { size_max: 1 << 20, files_max: 2, carriage_returns: latido_protocol::files::CarriageReturns::default() },
+        log: LogLimits {
+            size_max: 1 << 20,
+            files_max: 2,
+            carriage_returns: latido_protocol::files::CarriageReturns::default(),
+        },
         history_every: Span(300 * SECOND),
         presence_every: Span(60 * SECOND),
         launch: latido_protocol::files::LaunchSettings::default(),

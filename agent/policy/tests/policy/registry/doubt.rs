@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-
 use latido_policy::{
     Action, BlackoutCause, BlackoutChange, BlackoutSettings, Death, Epoch, Event, Limit, Moment, Pacing, Registry,
     RegistryAction, RegistryAnswer, RegistryEvent, Speaker, Sweep, Verdict, WorkerLease, WorkerReport, WorkerStanding,
