@@ -236,7 +236,8 @@ pub(crate) fn silent_because(lease: &Lease, facts: &Facts) -> Option<Reason> {
     let Lease { ttl, start_within, .. } = *lease;
     let is_held_up = facts.excused.is_some() || facts.needs_person && !facts.broken;
     let counts = is_present(facts) && is_armed(lease, facts) && !is_held_up;
-    let ran_out = counts && silence >= ttl && !is_in_time(lease, facts);
+    // At the moment of a baseline nobody is silent, however short the ttl.
+    let ran_out = counts && silence >= ttl.max(INSTANT) && !is_in_time(lease, facts);
     ran_out.then_some(match (sequence, failing) {
         (0, _) => Reason::NoFirstBeat { waited: silence, start_within },
         (_, true) => Reason::FailingAndSilent { silence, ttl },
@@ -305,7 +306,7 @@ pub fn next_change(lease: &Lease, facts: &Facts) -> Option<Duration> {
         Existence::Present => [
             (armed && facts.sequence == 0).then_some(quiet(lease.start_within, silence)),
             (armed && facts.sequence > 0).then_some(quiet(late_after(lease.interval).saturating_add(INSTANT), silence)),
-            armed.then_some(quiet(lease.ttl, silence)),
+            armed.then_some(quiet(lease.ttl.max(INSTANT), silence)),
             lease.hung_after.bound().map(|limit| quiet(limit, still)),
             lease.run_for.bound().map(|limit| (limit, running)),
             facts.excused.map(|left| (left, Duration::ZERO)),
