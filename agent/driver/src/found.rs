@@ -50,8 +50,7 @@ impl<S: Store> Driver<S> {
     /// so they have to be looked at now and then.
     pub fn in_doubt(&self) -> Vec<SubjectName> {
         let is_in_doubt = |id| {
-            let verdict = self.policy.subject(id).map(|view| view.verdict);
-            matches!(verdict, Some(latido_policy::Verdict::Unknown | latido_policy::Verdict::Orphaned))
+            matches!(self.policy.verdict(id), Some(latido_policy::Verdict::Unknown | latido_policy::Verdict::Orphaned))
         };
         self.book.iter().filter(|(_, id, _)| is_in_doubt(*id)).map(|(name, _, _)| name.clone()).collect()
     }

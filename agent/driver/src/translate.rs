@@ -334,7 +334,7 @@ pub(crate) fn recorded_verdict(verdict: &str) -> Option<policy::Verdict> {
         policy::Verdict::Unknown,
         policy::Verdict::Ended,
     ];
-    verdicts.into_iter().find(|known| self::verdict(*known).to_string() == verdict)
+    verdicts.into_iter().find(|known| self::verdict(*known).as_str() == verdict)
 }
 
 /// What the store's row says of a subject; `None` for words of another version.

@@ -217,6 +217,7 @@ impl fmt::Display for Telling {
             Self::Began { sweeps: 1 } => f.write_str("it was found"),
             Self::Began { sweeps } => write!(f, "it was found {sweeps} times in a row"),
             Self::BeganForMany { subjects } => write!(f, "{subjects} subjects have it at once"),
+            Self::Grew { subjects: 1 } => f.write_str("1 subject has it by now"),
             Self::Grew { subjects } => write!(f, "{subjects} subjects have it by now"),
             Self::Flaps { comings } => {
                 write!(f, "it comes and goes, {comings} times so far; told again when that is over")

@@ -49,6 +49,8 @@ pub struct Registry {
     released: Vec<ReleasedClaim>,
     /// whose place among the deadlines has come, until they are looked at
     due: Vec<WorkerId>,
+    /// what was found since nobody was due
+    swept_so_far: Sweep,
     /// whom the latest sweep found something about
     swept: Vec<WorkerId>,
     /// no silence from before this moment counts
@@ -117,7 +119,7 @@ impl Registry {
     /// Answers when to call [`handle_timeout`](Self::handle_timeout) next; `None` if nothing happens by itself.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        self.wheel.next()
+        if self.due.is_empty() { self.wheel.next() } else { Some(self.now) }
     }
 
     /// Takes out the next action. They are to be carried out in this order.

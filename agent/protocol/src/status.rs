@@ -98,9 +98,10 @@ pub enum Verdict {
     Ended,
 }
 
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
+impl Verdict {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
             Self::Waiting => "waiting",
             Self::Missing => "missing",
             Self::Alive => "alive",
@@ -112,7 +113,13 @@ impl std::fmt::Display for Verdict {
             Self::Dead => "dead",
             Self::Unknown => "unknown",
             Self::Ended => "ended",
-        })
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
     }
 }
 

@@ -48,7 +48,7 @@ impl Registrar {
     }
 
     fn worker_status(&self, name: &SubjectName, view: &WorkerView, targets: Vec<TargetName>) -> Option<WorkerStatus> {
-        let note = self.notes.get(&view.worker)?;
+        let note = self.notes.of(view.worker)?;
         Some(WorkerStatus {
             name: name.clone(),
             group: self.groups.name(view.group.0)?.clone(),

@@ -173,7 +173,7 @@ fn a_mass_event_that_grew_and_ended_is_told_to_be_over_when_its_end_has_lasted()
     alerts.sweep_all(9, 1..=6);
     alerts.pass(10);
     alerts.sweep_all(9, []);
-    assert_eq!(told(&alerts.pass(29)), ["many stale warning: 6 subjects have had it so far"]);
+    assert_eq!(told(&alerts.pass(29)), ["many stale warning: 1 subject has it by now"]);
     assert_eq!(told(&alerts.pass(1)), ["many stale warning: it is over"]);
 }
 
@@ -190,7 +190,7 @@ fn a_mass_event_that_comes_and_goes_and_grows_does_not_count_as_steady_for_that(
     alerts.sweep_all(9, 1..=9);
     let lines = told(&alerts.pass(400));
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert!(lines[0].ends_with("subjects have had it so far"), "{lines:?}");
+    assert!(lines[0].ends_with("subjects have it by now"), "{lines:?}");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_restart_keeps_of_how_many_a_group_was_told() {
     let mut after = before.restart(AlertSettings::default());
     assert_eq!(after.view(many_stale()).unwrap().record.unwrap().subjects, 9);
     after.sweep_all(10, 1..=10);
-    assert_eq!(told(&after.pass(600)), ["many stale warning: 10 subjects have had it so far"]);
+    assert_eq!(told(&after.pass(600)), ["many stale warning: 10 subjects have it by now"]);
 }
 
 #[test]
