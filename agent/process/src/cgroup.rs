@@ -10,10 +10,12 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use latido_protocol::files::{Cgroup, CgroupFolder};
 
 use crate::proc::number_behind;
+use crate::sys;
 
 mod hierarchies;
 
@@ -27,6 +29,9 @@ const BASE: &str = "latido";
 
 /// How deep a job's own cgroups inside its cgroup are looked at; the kernel allows any depth, programs make two or three.
 const DEPTH_MAX: u32 = 16;
+
+/// Tries to remove a cgroup that nobody is in any more, a millisecond apart.
+const REMOVE_TRIES: u32 = 50;
 
 /// Who is in a cgroup.
 const PROCS: &str = "cgroup.procs";
@@ -82,15 +87,26 @@ pub struct OutOfMemory {
     pub memory_max: Option<u64>,
 }
 
-/// Opens what a process writes `0` into to enter a cgroup.
+/// A way into a cgroup.
+#[derive(Debug)]
+pub struct Entrance {
+    /// the folder, of version 2 alone: a process can be forked into it, which costs nothing, where moving it there waits
+    /// for all processors
+    pub(crate) folder: Option<OwnedFd>,
+    /// what a process writes `0` into
+    pub(crate) procs: OwnedFd,
+}
+
+/// Opens the ways into a cgroup.
 ///
 /// # Errors
 /// When it may not be entered.
-pub fn entries(cgroup: &Cgroup) -> Result<Vec<OwnedFd>, CgroupError> {
+pub fn entrances(cgroup: &Cgroup) -> Result<Vec<Entrance>, CgroupError> {
     let open = |folder: &CgroupFolder| {
-        let path = folder.path.join(PROCS);
-        let file = OpenOptions::new().write(true).open(&path);
-        file.map(OwnedFd::from).map_err(|source| CgroupError::Enter { path: folder.path.clone(), source })
+        let refuse = |source| CgroupError::Enter { path: folder.path.clone(), source };
+        let procs = OpenOptions::new().write(true).open(folder.path.join(PROCS)).map_err(refuse)?.into();
+        let unified = (folder.version == 2).then(|| OpenOptions::new().read(true).open(&folder.path));
+        Ok(Entrance { folder: unified.transpose().map_err(refuse)?.map(OwnedFd::from), procs })
     };
     cgroup.folders.iter().map(open).collect()
 }
@@ -122,12 +138,28 @@ pub fn remove(cgroup: &Cgroup) -> bool {
         if folder.path.parent().and_then(Path::file_name).is_none_or(|base| base != BASE) {
             continue;
         }
-        walk(&folder.path, DEPTH_MAX, &mut |path| {
-            let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-            removed &= std::fs::remove_dir(path).as_ref().err().is_none_or(gone);
-        });
+        walk(&folder.path, DEPTH_MAX, &mut |path| removed &= remove_folder(path));
     }
     removed
+}
+
+fn remove_folder(path: &Path) -> bool {
+    for _ in 0..REMOVE_TRIES {
+        match std::fs::remove_dir(path) {
+            Ok(()) => return true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return true,
+            // A process that has ended is let go of a moment later.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && is_empty(path) => {
+                sys::pause(Duration::from_millis(1));
+            }
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+fn is_empty(path: &Path) -> bool {
+    std::fs::read_to_string(path.join(PROCS)).is_ok_and(|list| list.trim().is_empty())
 }
 
 /// What was killed in it for want of memory.

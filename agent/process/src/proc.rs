@@ -160,7 +160,7 @@ mod tests {
         let line = b"42 (a) b (\n\xff) S 1 7 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99887 1 2 3\n";
         let stat = parse_stat(line).unwrap();
         let expected =
-            Stat { pid: 42, state: 'S', parent: 1, group: 7, session: 9, threads: 3, start_time: 99887, ticks: 22 };
+            Stat { pid: 42, state: 'S', parent: 1, group: 7, session: 9, threads: 3, start_time: 99887, ticks: 26 };
         assert_eq!(stat, expected);
         for bad in [&b""[..], b"42", b"42 (a)", b"x (a) S 1 2 3", b")("] {
             assert_eq!(parse_stat(bad), None);

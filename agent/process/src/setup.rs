@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use latido_protocol::files::{LaunchSettings, Rlimit, Sigpipe};
 use nix::unistd::{Gid, Group, Uid};
 use rustix::process::Resource;
 
-use crate::cgroup::CgroupError;
+use crate::cgroup::{CgroupError, Entrance};
 
 /// The highest mask there is.
 const UMASK_MAX: u32 = 0o777;
@@ -169,8 +168,8 @@ pub struct User {
 /// What is done to the process. Empty, it stays as its parent is.
 #[derive(Debug, Default)]
 pub struct Setup {
-    /// what it writes `0` into to enter its cgroup
-    pub cgroup: Vec<OwnedFd>,
+    /// the ways into its cgroup
+    pub cgroup: Vec<Entrance>,
     /// its file mode creation mask
     pub umask: Option<u32>,
     /// its niceness

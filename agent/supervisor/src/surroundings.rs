@@ -108,7 +108,7 @@ pub(crate) fn enclose(
     }
     start.notes.extend(made.unenforced.into_iter().map(|limit| format!("not enforced: {limit}")));
     if let Some(cgroup) = &start.cgroup {
-        setup.cgroup = cgroup::entries(cgroup)?;
+        setup.cgroup = cgroup::entrances(cgroup)?;
     }
     Ok(())
 }

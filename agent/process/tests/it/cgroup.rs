@@ -1,4 +1,3 @@
-use std::os::fd::AsFd;
 use std::path::Path;
 
 use latido_process::cgroup::{self, Hierarchies, Limits, Name};
@@ -16,8 +15,9 @@ fn fill_and_empty(root: &Path, version: u32) {
     }
     assert_eq!(made.cgroup.folders[0].version, version);
     let child = shell("exec sleep 1000");
-    for entry in cgroup::entries(&made.cgroup).unwrap() {
-        rustix::io::write(entry.as_fd(), child.pid().to_string().as_bytes()).unwrap();
+    assert_eq!(cgroup::entrances(&made.cgroup).unwrap().len(), made.cgroup.folders.len());
+    for folder in &made.cgroup.folders {
+        std::fs::write(folder.path.join("cgroup.procs"), child.pid().to_string()).unwrap();
     }
     assert_eq!(cgroup::members(&made.cgroup).into_iter().collect::<Vec<_>>(), [child.pid()]);
     assert!(!cgroup::remove(&made.cgroup), "it is not removed while somebody is in it");
