@@ -4,12 +4,14 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use latido::jobs::output::Tail;
 use latido::settings::parse_limit;
 use latido_protocol::{Limit, Span, SubjectName};
 
 pub(crate) mod alerts;
 mod beat;
 mod budget;
+mod launch;
 mod registry;
 mod run;
 mod values;
@@ -219,9 +221,22 @@ pub(crate) struct LogsArgs {
     /// Show this attempt [default: the latest]
     #[arg(long, value_name = "N", value_parser = attempt_number)]
     pub(crate) attempt: Option<NonZeroU32>,
+    /// Begin with the last N lines
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) lines: Option<u64>,
+    /// Begin with the last N bytes
+    #[arg(short = 'c', long, value_name = "N", conflicts_with = "lines")]
+    pub(crate) bytes: Option<u64>,
     /// Print one JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl LogsArgs {
+    /// Where the output begins that is shown.
+    pub(crate) fn tail(&self) -> Option<Tail> {
+        self.lines.map(Tail::Lines).or(self.bytes.map(Tail::Bytes))
+    }
 }
 
 /// `latido stop`.

@@ -8,7 +8,7 @@ use latido::jobs::client::{self, ATTEMPT_WITHIN, AskError};
 use latido::jobs::clock::Deadline;
 use latido::jobs::inspect::{self, AttemptState};
 use latido::jobs::records;
-use latido_protocol::attempt::{Advice, Answer, Beat, Request};
+use latido_protocol::attempt::{Advice, Answer, Beat, Request, TOKEN_FILE};
 use latido_protocol::control;
 use latido_protocol::layout::StateDir;
 use latido_protocol::registry::{Question, Reply, WorkerBeat};
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &BeatArgs, context: &Context) -> Result<ExitCode, Failur
         Err(Untold::Usage(failure)) => return Err(failure),
         Err(Untold::Nobody(why)) => return Ok(undelivered(args, &why)),
     };
-    let beat = if target.is_own { with_marks(beat) } else { beat };
+    let beat = if target.is_own { with_marks(beat) } else { Beat { token: target.token, ..beat } };
     match ask(&target.socket, &Request::Beat(beat)) {
         Ok(Answer::Advice { advice }) => told(args, advice),
         Ok(Answer::Error { message }) => Ok(undelivered(args, &format!("the supervisor cannot {message}"))),
@@ -120,6 +120,8 @@ struct Target {
     socket: PathBuf,
     /// it is the attempt that this process runs in
     is_own: bool,
+    /// the token of another attempt, which whoever may read its private folder may use
+    token: Option<String>,
 }
 
 /// Why there is nowhere to send it.
@@ -136,7 +138,7 @@ fn target(args: &BeatArgs, state: &StateDir) -> Result<Target, Untold> {
     let own = variable("LATIDO_JOB");
     let is_own = args.subject.as_ref().is_none_or(|subject| own.as_deref() == Some(subject.as_str()));
     if is_own && let Some(socket) = variable("LATIDO_SOCKET") {
-        return Ok(Target { socket: socket.into(), is_own: true });
+        return Ok(Target { socket: socket.into(), is_own: true, token: None });
     }
     let Some(job) = &args.subject else {
         return Err(Untold::Usage(Failure::usage(
@@ -145,6 +147,9 @@ fn target(args: &BeatArgs, state: &StateDir) -> Result<Target, Untold> {
             "name the job: `latido beat JOB`",
         )));
     };
+    if let Some(own) = own.filter(|own| own != job.as_str()) {
+        return Err(Untold::Nobody(format!("this runs inside job {own}, and no job can beat for another")));
+    }
     by_name(state, job)
 }
 
@@ -160,7 +165,11 @@ fn by_name(state: &StateDir, job: &SubjectName) -> Result<Target, Untold> {
         | AttemptState::Running
         | AttemptState::Orphaned { .. }
         | AttemptState::Unknown { .. } => match inspect::control_socket(&latest.records) {
-            Some(socket) => Ok(Target { socket, is_own: false }),
+            Some(socket) => {
+                // Without it the supervisor refuses, and says what is missing.
+                let token = std::fs::read_to_string(socket.with_file_name(TOKEN_FILE)).ok();
+                Ok(Target { socket, is_own: false, token })
+            }
             None => Err(Untold::Nobody(format!("the socket of job {job} cannot be told"))),
         },
     }

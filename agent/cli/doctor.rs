@@ -12,6 +12,7 @@ use crate::failure::{Failure, chain};
 use crate::print;
 
 mod host;
+mod kernel;
 mod login;
 mod place;
 
@@ -75,6 +76,7 @@ fn checks(global: &GlobalArgs) -> Vec<Check> {
             checks.push(place::state_directory(&state));
             checks.push(place::disk_space(&state));
             checks.push(place::agent(&state));
+            checks.push(place::supervisors(&state));
         }
         Err(error) => checks.push(Check::fail("state directory", chain(&error), error.next())),
     }
@@ -84,7 +86,11 @@ fn checks(global: &GlobalArgs) -> Vec<Check> {
     checks.push(host::pidfd());
     checks.push(host::subreaper());
     checks.push(host::descriptors());
+    checks.push(kernel::cgroup());
+    checks.push(kernel::inotify());
+    checks.push(kernel::clocks());
     checks.push(login::session());
+    checks.push(kernel::trust());
     checks
 }
 

@@ -96,6 +96,11 @@ impl<'a> Follower<'a> {
         }
     }
 
+    /// Begins where this reader is.
+    pub(crate) fn beginning_at(self, output: Output) -> Self {
+        Self { output, ..self }
+    }
+
     /// Shows all that is there.
     pub(crate) fn drain(&mut self) -> Result<(), Failure> {
         let mut buffer = vec![0; CHUNK];

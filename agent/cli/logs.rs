@@ -2,19 +2,23 @@
 
 use std::process::ExitCode;
 
+use latido::jobs::output::{Output, OutputError, Tail};
 use latido::jobs::records;
-use latido_protocol::layout::JobDir;
+use latido_protocol::layout::{AttemptDir, JobDir};
 use serde::Serialize;
 
 use crate::args::LogsArgs;
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
 use crate::follow::{Follower, Over, Shown};
 use crate::outcome::{self, Next};
 use crate::{print, subject};
 
 /// A line longer than this is printed in pieces, so that no output of a job can fill this command's memory.
 const PIECE_MAX: usize = 64 * 1024;
+
+/// Bytes of the longest character of UTF-8.
+const CHARACTER_MAX: usize = 4;
 
 /// Carries the command out.
 pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -33,8 +37,9 @@ pub(crate) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, Failur
             format!("`latido logs {}` shows the latest", args.job),
         ));
     }
+    let mut tail = args.tail();
     loop {
-        show(args, &folder, number)?;
+        show(args, &folder, number, tail.take())?;
         if !args.follow || asked.is_some() {
             return Ok(ExitCode::SUCCESS);
         }
@@ -53,17 +58,31 @@ fn attempts_text(numbers: &[u32]) -> String {
     }
 }
 
-fn show(args: &LogsArgs, folder: &JobDir, number: u32) -> Result<(), Failure> {
+fn show(args: &LogsArgs, folder: &JobDir, number: u32, tail: Option<Tail>) -> Result<(), Failure> {
+    let attempt = folder.attempt(number);
+    let output = match tail {
+        Some(tail) => Output::from_last(&attempt, tail).map_err(|error| unreadable(&attempt, &error))?,
+        None => Output::from_oldest(&attempt),
+    };
     if args.json {
-        let mut lines = Lines { attempt: number, line: Vec::new() };
+        let may_begin_inside = matches!(tail, Some(Tail::Bytes(_)));
+        let mut lines = Lines { attempt: number, line: Vec::new(), may_begin_inside };
         let mut take = |bytes: &[u8]| lines.take(bytes);
-        drive(args.follow, Follower::new(folder, number, None, &mut take))?;
+        drive(args.follow, Follower::new(folder, number, None, &mut take).beginning_at(output))?;
         return lines.finish();
     }
     let mut shown = Shown::on_stdout();
     let mut take = |bytes: &[u8]| shown.bytes(bytes);
-    drive(args.follow, Follower::new(folder, number, None, &mut take))?;
+    drive(args.follow, Follower::new(folder, number, None, &mut take).beginning_at(output))?;
     shown.finish()
+}
+
+fn unreadable(attempt: &AttemptDir, error: &OutputError) -> Failure {
+    Failure::itself(
+        format!("cannot show the output in {}", attempt.path().display()),
+        chain(error),
+        "look whether this user may read it",
+    )
 }
 
 fn drive(follow: bool, mut follower: Follower<'_>) -> Result<(), Failure> {
@@ -91,10 +110,16 @@ struct LogLine<'a> {
 struct Lines {
     attempt: u32,
     line: Vec<u8>,
+    /// the first byte may be one of a character whose beginning is not shown
+    may_begin_inside: bool,
 }
 
 impl Lines {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn take(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
+        if std::mem::take(&mut self.may_begin_inside) {
+            let is_inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
+            bytes = &bytes[bytes.iter().take(CHARACTER_MAX - 1).take_while(is_inside).count()..];
+        }
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(part);
             if self.line.ends_with(b"\n") {

@@ -44,6 +44,7 @@ mod why;
 mod worker;
 
 use args::{Cli, Command};
+use clap::error::{ContextKind, ErrorKind};
 use context::Context;
 use failure::Failure;
 
@@ -63,9 +64,29 @@ fn main() -> ExitCode {
 
 /// Help and version go to stdout with 0; wrong use goes to stderr with 2.
 fn usage(message: &clap::Error) -> ExitCode {
+    if matches!(message.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue) {
+        let failure = unusable_value(message);
+        print::failure(&failure);
+        return failure.exit_code();
+    }
     // What cannot be printed here cannot be reported either: a reader that has gone is no failure.
     let _ = message.print();
     ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2))
+}
+
+/// What was given for an option or an argument, and why it cannot be taken.
+fn unusable_value(message: &clap::Error) -> Failure {
+    let told = |kind| message.get(kind).map(ToString::to_string).unwrap_or_default();
+    let what = format!("cannot take {:?} for {}", told(ContextKind::InvalidValue), told(ContextKind::InvalidArg));
+    let why = std::error::Error::source(message).map_or_else(
+        || {
+            let text = message.to_string();
+            let first = text.split("\n\n").next().unwrap_or_default();
+            first.strip_prefix("error: ").unwrap_or(first).to_owned()
+        },
+        failure::chain,
+    );
+    Failure::usage(what, why, "give another value; `--help` behind the command shows what it takes")
 }
 
 fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {

@@ -4,8 +4,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use latido::jobs::client;
+use latido::jobs::inspect::{self, AttemptState, Living};
 use latido::jobs::launch::{LaunchError, Launched};
 use latido::jobs::resume::{self, ResumeError, Resumed};
+use latido_protocol::SubjectName;
 
 use crate::args::ResumeArgs;
 use crate::context::Context;
@@ -24,6 +26,7 @@ pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<ExitCode, Fail
     subject::known(&context.state, job, "resume")?;
     resume::give(&context.state, job, args.budget.overrides(), subject::at())
         .map_err(|source| failure(args, context, &ResumeError::Wanted { job: job.clone(), source }))?;
+    let left = left_behind(context, job);
     let resumed = if client::agent_answers(&context.state) {
         resume::resume_through_agent(&context.state, job, BY, subject::at())
     } else {
@@ -34,6 +37,13 @@ pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<ExitCode, Fail
     match resumed.map_err(|error| failure(args, context, &error))? {
         Resumed::RunsAlready { attempt } => print::note(&format!("job {job} is running already as attempt {attempt}")),
         Resumed::Launched(Launched::Started { attempt, .. }) => {
+            // A launch proves that nothing of it lives, so it is told of what was ended for it.
+            if let Some((before, living)) = left {
+                print::note(&format!(
+                    "attempt {before} of job {job} had lost its supervisor: {} was ended first",
+                    inspect::list(&living)
+                ));
+            }
             print::note(&format!("job {job} runs as attempt {attempt}"));
         }
         Resumed::Launched(Launched::Failed { detail, attempt, .. }) => {
@@ -45,6 +55,19 @@ pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<ExitCode, Fail
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The latest attempt and its processes, where they have lost their supervisor.
+fn left_behind(context: &Context, job: &SubjectName) -> Option<(u32, Vec<Living>)> {
+    let latest = inspect::inspect(&context.state, job)?.latest?;
+    match latest.state {
+        AttemptState::Orphaned { living } => Some((latest.records.number, living)),
+        AttemptState::Launching
+        | AttemptState::Running
+        | AttemptState::Dead { .. }
+        | AttemptState::Ended
+        | AttemptState::Unknown { .. } => None,
+    }
 }
 
 fn failure(args: &ResumeArgs, context: &Context, error: &ResumeError) -> Failure {

@@ -1,6 +1,7 @@
 //! `latido run`.
 
 mod line;
+mod parent;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,14 +9,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use latido::jobs::client;
+use latido::jobs::inspect::Living;
 use latido::jobs::launch::{self, LaunchError, LaunchOrder, Launched};
 use latido::jobs::make::{self, MakeError, NewJob};
 use latido::jobs::stop::{self, StopOrder};
-use latido::settings::MoneyLimit;
+use latido::settings::{MoneyLimit, SizeLimit};
 use latido_process::Signal;
 use latido_process::signals::Signals;
 use latido_protocol::control::{Answer, Request};
-use latido_protocol::files::{Budget, JobSettings};
+use latido_protocol::files::{Budget, EnvironmentFrom, JobSettings, LaunchSettings};
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{FORMAT_VERSION, SubjectName};
 use serde::Serialize;
@@ -26,6 +28,8 @@ use crate::failure::{Failure, chain};
 use crate::follow::{Follower, Over, Shown};
 use crate::outcome::{self, Next};
 use crate::{print, subject};
+
+use parent::Parent;
 
 /// Who asks, in the records.
 const BY: &str = "latido run";
@@ -69,6 +73,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure
     if let Some(name) = &args.name {
         free_of_others(context, name)?;
     }
+    let parent = if args.child { Some(Parent::of_environment()?) } else { None };
     if args.dry_run {
         if args.name.is_none() {
             new.name = make::free_name(&context.state, &new.name).unwrap_or(new.name);
@@ -78,7 +83,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure
     // A Ctrl-C from here on is for the job, so it is heard from before the job exists.
     let signals = if args.detach { None } else { Some(listen()?) };
     if !new.settings.slots.is_empty() {
-        return line::run(args, context, &new, signals.as_ref());
+        return line::run(args, context, &new, signals.as_ref(), parent);
     }
     let (name, launched) = start(args, context, &new)?;
     let (attempt, epoch, pid) = match launched {
@@ -100,7 +105,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure
             } else if args.name.is_none() {
                 print::note(&format!("job {name}"));
             }
-            foreground(context, &name, attempt, &signals)
+            foreground(context, &name, attempt, &signals, parent)
         }
     }
 }
@@ -193,6 +198,8 @@ fn dry_run(args: &RunArgs, new: &NewJob) -> Result<ExitCode, Failure> {
         ("budget", budget(&settings.resume.budget)),
         ("grace", settings.grace.to_string()),
         ("linger", settings.linger.to_string()),
+        ("launch", launch_words(&settings.launch)),
+        ("on end", settings.on_end.as_ref().map_or("nothing".to_owned(), |on_end| on_end.command.join(" "))),
     ];
     let text: String = rows.iter().map(|(key, value)| format!("{key:<15}{value}\n")).collect();
     print::out(&text).map(|()| ExitCode::SUCCESS)
@@ -205,6 +212,27 @@ fn budget(budget: &Budget) -> String {
     let limited = counters.iter().filter(|(limit, _)| limit != "none");
     let text = limited.map(|(limit, counter)| format!("{limit} {counter}")).collect::<Vec<_>>().join(", ");
     if text.is_empty() { "none".to_owned() } else { text }
+}
+
+/// What of a launch is not as whoever launches has it.
+fn launch_words(launch: &LaunchSettings) -> String {
+    let environment = match &launch.environment {
+        EnvironmentFrom::Inherit => None,
+        EnvironmentFrom::Clean => Some("environment clean".to_owned()),
+        EnvironmentFrom::List(names) => Some(format!("environment {}", names.join(","))),
+    };
+    let limits = launch.rlimits.iter().map(|(name, limit)| format!("{name} {}", limit.soft));
+    let words = [
+        launch.user.as_ref().map(|user| format!("user {user}")),
+        launch.group.as_ref().map(|group| format!("group {group}")),
+        launch.umask.map(|umask| format!("umask {umask:03o}")),
+        launch.nice.map(|nice| format!("nice {nice}")),
+        environment,
+        launch.memory_max.map(|max| format!("memory {}", SizeLimit(Some(max)))),
+        launch.pids_max.map(|max| format!("{max} processes")),
+    ];
+    let text = words.into_iter().flatten().chain(limits).collect::<Vec<_>>().join(", ");
+    if text.is_empty() { "as this command is".to_owned() } else { text }
 }
 
 /// Makes the job and launches its first attempt.
@@ -240,6 +268,14 @@ fn make_failure(new: &NewJob, error: &MakeError) -> Failure {
                 "choose another --name, or free it with `latido remove {name}`; `latido resume {name}` runs it again"
             ),
         ),
+        MakeError::Unrecorded { living, .. } => {
+            let (what, why) = subject::parts(error);
+            Failure::refused(what, why, end_unrecorded(living))
+        }
+        MakeError::Unseen { .. } => {
+            let (what, why) = subject::parts(error);
+            Failure::refused(what, why, "`latido doctor` shows what keeps processes from being seen")
+        }
         MakeError::NoFreeName { .. } => Failure::refused(
             format!("cannot find a free name like `{name}`"),
             chain(error),
@@ -253,6 +289,12 @@ fn make_failure(new: &NewJob, error: &MakeError) -> Failure {
         }
         _ => files_failure(name, chain(error)),
     }
+}
+
+/// What to do about processes whose files were removed: nothing else knows of them.
+fn end_unrecorded(living: &[Living]) -> String {
+    let pids: Vec<String> = living.iter().map(|process| process.pid.to_string()).collect();
+    format!("let it end, or end it with `kill {}`; then try again", pids.join(" "))
 }
 
 fn files_failure(name: &SubjectName, why: String) -> Failure {
@@ -275,6 +317,7 @@ pub(crate) fn launch_failure(name: &SubjectName, error: &LaunchError) -> Failure
         LaunchError::Locked { .. } | LaunchError::Survivors { .. } | LaunchError::Unknown { .. } => {
             Failure::refused(what, why, format!("`latido why {name}` shows what is known of it"))
         }
+        LaunchError::Unrecorded { living, .. } => Failure::refused(what, why, end_unrecorded(living)),
         LaunchError::NotWanted { .. } | LaunchError::Superseded { .. } => {
             Failure::refused(what, why, format!("`latido status {name}` shows how it is"))
         }
@@ -303,8 +346,17 @@ pub(crate) fn not_started(name: &SubjectName, program: &str, detail: String) -> 
 }
 
 /// Streams the output until the job is over, and ends as it did.
-fn foreground(context: &Context, name: &SubjectName, first: u32, signals: &Signals) -> Result<ExitCode, Failure> {
+fn foreground(
+    context: &Context,
+    name: &SubjectName,
+    first: u32,
+    signals: &Signals,
+    parent: Option<Parent>,
+) -> Result<ExitCode, Failure> {
     let folder = context.state.job(name);
+    if let Some(parent) = parent {
+        parent.hear_of(name.clone(), folder.clone());
+    }
     let mut number = first;
     let mut interrupts = 0;
     loop {

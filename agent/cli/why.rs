@@ -33,6 +33,9 @@ pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<ExitCode, Failure
     say("since", found.since.to_string());
     say("phase", found.phase.to_string());
     say("told by", told_by);
+    if let Some(trouble) = &found.trouble {
+        say("trouble", trouble.clone());
+    }
     if let Some(place) = found.place {
         say("place", format!("{place} in line"));
     }

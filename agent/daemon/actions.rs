@@ -217,7 +217,9 @@ fn living_pids(living: &[crate::jobs::inspect::Living]) -> Vec<u32> {
 /// What a refused launch means to the policy.
 fn launch_failure(error: &LaunchError) -> LaunchFailure {
     match error {
-        LaunchError::Locked { .. } | LaunchError::Survivors { .. } => LaunchFailure::Locked,
+        LaunchError::Locked { .. } | LaunchError::Survivors { .. } | LaunchError::Unrecorded { .. } => {
+            LaunchFailure::Locked
+        }
         LaunchError::NotWanted { .. } => LaunchFailure::NotWanted,
         LaunchError::Superseded { .. } => LaunchFailure::Superseded,
         LaunchError::NoJob { .. } => LaunchFailure::Unreadable,

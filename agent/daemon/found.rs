@@ -14,11 +14,19 @@ use crate::jobs::records;
 /// Attempts before the latest that are looked at: more than these do not end between two looks of any agent.
 const EARLIER_MAX: usize = 100;
 
+/// A job as a look found it.
+pub(crate) struct Found {
+    /// what its files and processes say
+    pub(crate) job: FoundJob,
+    /// why nothing can be told of the work itself although its supervisor lives, in words
+    pub(crate) doubt: Option<String>,
+}
+
 /// Looks at a job. `None` when its folder is gone.
 ///
 /// # Errors
 /// Says what cannot be read when `job.json` itself is unreadable: such a job is left alone, not judged.
-pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<FoundJob>, String> {
+pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<Found>, String> {
     let Some(facts) = inspect::inspect(state, name) else { return Ok(None) };
     for message in &facts.damaged {
         tracing::warn!(job = %name, "{message}");
@@ -47,8 +55,10 @@ pub(crate) fn look(state: &StateDir, name: &SubjectName) -> Result<Option<FoundJ
     let endings = records::endings(folder, &facts.attempts[..skipped]);
     let spent_before =
         endings.iter().filter_map(|(_, end)| end.as_ref()).fold(Spent::default(), |all, end| all.plus(end.spent));
+    let doubt = facts.latest.as_ref().and_then(|latest| latest.doubt.clone());
     let attempt = facts.latest.and_then(found_attempt);
-    Ok(Some(FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, earlier, spent_before, attempt }))
+    let job = FoundJob { job, wanted, epoch: facts.epoch, pickups: facts.pickups, earlier, spent_before, attempt };
+    Ok(Some(Found { job, doubt }))
 }
 
 /// When it is its turn to be told of at the agent's start, where `line` is its place in line as it was remembered. What may
@@ -70,7 +80,7 @@ pub(crate) fn turn(found: &FoundJob, line: Option<u64>) -> (u8, u64) {
 /// record, which the next look sees more of.
 fn found_attempt(facts: AttemptFacts) -> Option<FoundAttempt> {
     let life = life_of(&facts.state);
-    let AttemptFacts { records, state } = facts;
+    let AttemptFacts { records, state, doubt: _ } = facts;
     let state = match (state, records.end) {
         (AttemptState::Ended, Some(end)) => FoundState::Ended(Box::new(end)),
         (AttemptState::Launching, _) => FoundState::Launching,

@@ -77,12 +77,48 @@ pub enum PlaceError {
     },
 }
 
+/// Where the control socket is to be found.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    /// the socket's own path
+    bound: PathBuf,
+    /// a link at the state directory's path that leads to it, when that path is too long
+    link: Option<PathBuf>,
+    /// of the socket's file
+    inode: u64,
+}
+
+impl Door {
+    fn make(bound: PathBuf, link: Option<PathBuf>) -> Result<(Self, UnixListener), PlaceError> {
+        let listener = bind(&bound)?;
+        let fail = |path: &Path, source| PlaceError::Socket { path: path.to_owned(), source };
+        if let Some(link) = &link {
+            free(link, "agent.sock")?;
+            std::os::unix::fs::symlink(&bound, link).map_err(|source| fail(link, source))?;
+        }
+        let inode = fs::symlink_metadata(&bound).map_err(|source| fail(&bound, source))?.ino();
+        Ok((Self { bound, link, inode }, listener))
+    }
+
+    /// Whether clients find the socket. Somebody, or what clears temporary folders away, may have removed it.
+    pub(crate) fn is_there(&self) -> bool {
+        let leads = |path: &Path| fs::metadata(path).is_ok_and(|found| found.ino() == self.inode);
+        leads(&self.bound) && self.link.as_deref().is_none_or(leads)
+    }
+
+    /// Binds it again, and its folder where that is gone too.
+    pub(crate) fn make_again(&self) -> Result<(Self, UnixListener), PlaceError> {
+        if let (Some(_), Some(folder)) = (&self.link, self.bound.parent()) {
+            private_directory(folder)?;
+        }
+        Self::make(self.bound.clone(), self.link.clone())
+    }
+}
+
 /// A state directory that this process alone watches. Dropping it removes the socket and frees the lock.
 pub(crate) struct Place {
     listener: UnixListener,
-    /// where the socket is; a link at the state directory's path leads to it when that path is too long
-    bound: PathBuf,
-    link: Option<PathBuf>,
+    door: Door,
     /// the lock's file
     locked: PathBuf,
     _lock: Lock,
@@ -119,13 +155,13 @@ impl Place {
         } else {
             (socket, None)
         };
-        let listener = bind(&bound)?;
-        if let Some(link) = &link {
-            free(link, "agent.sock")?;
-            std::os::unix::fs::symlink(&bound, link)
-                .map_err(|source| PlaceError::Socket { path: link.clone(), source })?;
-        }
-        Ok(Self { listener, bound, link, locked: path, _lock: lock })
+        let (door, listener) = Door::make(bound, link)?;
+        Ok(Self { listener, door, locked: path, _lock: lock })
+    }
+
+    /// Where its socket is.
+    pub(crate) fn door(&self) -> Door {
+        self.door.clone()
     }
 
     /// A handle to the socket, for one runtime.
@@ -141,10 +177,11 @@ impl Drop for Place {
         // Whoever finds a number there and nobody who answers knows that this agent did not end by order.
         let _left = fs::File::create(&self.locked);
         // What cannot be removed is found by the next agent, which holds the lock then.
-        let _left = fs::remove_file(&self.bound);
-        if let Some(link) = &self.link {
+        let Door { bound, link, .. } = &self.door;
+        let _left = fs::remove_file(bound);
+        if let Some(link) = link {
             let _left = fs::remove_file(link);
-            let _left = self.bound.parent().map(fs::remove_dir);
+            let _left = bound.parent().map(fs::remove_dir);
         }
     }
 }

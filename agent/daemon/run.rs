@@ -90,6 +90,7 @@ fn system(what: &'static str) -> impl FnOnce(io::Error) -> AgentError {
 /// # Errors
 /// Another agent holds the directory, the store cannot be opened, or the system refuses what is needed to start.
 pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentError> {
+    latido_process::descriptors::raise();
     let place = Place::take(&state)?;
     let (store, remark) = open_store(&state)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -158,7 +159,7 @@ async fn live(
     let mut acting = tokio::spawn(actions.carry_out(orders));
     let control = Control { driver: driver.clone(), jobs: jobs.clone(), plugins: plugins.clone(), about, sequence };
     // Clients are answered while jobs are still being recovered: what they ask waits behind the facts.
-    let mut serving = tokio::spawn(control.serve(listener));
+    let mut serving = tokio::spawn(control.serve(listener, place.door()));
 
     note(&driver, "started", format!("latido {VERSION}")).await;
     if let Some(detail) = remark {

@@ -113,3 +113,22 @@ fn c217_beats_make_no_history_that_an_answer_has_to_read() {
     let heartbeats = std::fs::read_to_string(world.attempt("a", 1).heartbeats()).unwrap_or_default();
     assert!(heartbeats.lines().count() <= 1, "{heartbeats}");
 }
+
+// Supervisor/supervisor#489
+#[test]
+fn c215_more_jobs_than_the_soft_limit_of_descriptors_are_watched_and_each_gets_the_limit_from_before() {
+    let world = World::new();
+    let job = "[job.own]\ncommand = [\"sh\", \"-c\", \"ulimit -Sn > own; ulimit -Hn >> own; exec sleep 1000\"]\n";
+    let config = format!("{BARE}{job}");
+    let agent = Agent::start_limited(&world, &config, "ulimit -Sn 60; ulimit -Hn 4096");
+    wait_until("the agent's own job", || world.read("own") == "60\n4096\n");
+    for number in 0..40 {
+        world.detach(&format!("a{number}"), &[], "exec sleep 1000");
+    }
+    for number in 0..40 {
+        wait_until("alive", || world.status(&format!("a{number}")).verdict == Verdict::Alive);
+    }
+    world.kill(world.start("a39", 1).process.unwrap().pid, "KILL");
+    wait_until("its resume", || world.attempts("a39") == [1, 2]);
+    assert!(!agent.said().contains("Too many open files"));
+}

@@ -2,7 +2,9 @@
 
 mod alerts;
 mod budgets;
+mod children;
 mod clients;
+mod doubt;
 mod levels;
 mod listening;
 mod load;

@@ -106,3 +106,39 @@ fn a_state_directory_too_deep_for_a_socket_works_all_the_same() {
     agent.end();
     assert!(fs::symlink_metadata(world.state().agent_socket()).is_err());
 }
+
+#[test]
+fn a_control_socket_that_is_removed_is_bound_again() {
+    let world = World::new();
+    let agent = Agent::start(&world, BARE);
+    let socket = world.state().agent_socket();
+    fs::remove_file(&socket).unwrap();
+    wait_until("its answer", || agent.status().is_some());
+    assert_eq!(fs::symlink_metadata(&socket).unwrap().mode() & 0o777, 0o600);
+    // What is no socket of a dead agent is not taken away.
+    fs::remove_file(&socket).unwrap();
+    fs::write(&socket, "mine").unwrap();
+    wait_until("its word", || agent.said().contains("cannot be bound again"));
+    assert_eq!(fs::read_to_string(&socket).unwrap(), "mine");
+    fs::remove_file(&socket).unwrap();
+    wait_until("its answer again", || agent.status().is_some());
+    agent.end();
+    assert!(!socket.exists());
+}
+
+/// The state directory's path is too long for a socket, so that it lies in the runtime folder, which cleaners clear.
+#[test]
+fn a_runtime_folder_that_is_cleared_is_made_again() {
+    let home = World::new();
+    let world = World::with_state(&home.home().join("x".repeat(100)));
+    let agent = Agent::start(&world, BARE);
+    let socket = world.state().agent_socket();
+    let folder = fs::read_link(&socket).unwrap().parent().unwrap().to_owned();
+    fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+    wait_until("its answer", || agent.status().is_some());
+    assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
+    fs::remove_file(&socket).unwrap();
+    wait_until("the link", || agent.status().is_some());
+    agent.end();
+    assert!(!folder.exists());
+}

@@ -69,7 +69,10 @@ fn row(worker: u32) -> WorkerRow {
 /// The rows of all workers, and then their newest beats.
 fn fill(path: &Path) {
     let mut store = SqliteStore::open(path).unwrap();
-    let counters = [RegistryWrite::Epoch(u64::from(WORKERS) + 1), RegistryWrite::Listened(LISTENED_MS)];
+    let counters = [
+        RegistryWrite::Epoch(u64::from(WORKERS) + 1),
+        RegistryWrite::Listened { listened_ms: LISTENED_MS, baseline_ms: 0 },
+    ];
     let group = RegistryWrite::Group(GroupRow { name: "executor".to_owned(), instance: 0 });
     let registry = counters.into_iter().chain([group]).collect();
     store.commit(&Batch { registry, ..Batch::default() }).unwrap();

@@ -92,7 +92,8 @@ fn a_doctor_tells_every_check_and_what_to_do() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let checks = report["checks"].as_array().unwrap();
     let outcome = |name: &str| checks.iter().find(|check| check["name"] == name).unwrap()["outcome"].clone();
-    for name in ["config", "state directory", "sockets", "identity", "pidfd", "subreaper"] {
+    for name in ["config", "state directory", "sockets", "identity", "pidfd", "subreaper", "clocks", "inotify", "trust"]
+    {
         assert_eq!(outcome(name), "ok", "{report:#}");
     }
     assert_eq!(outcome("agent"), "warn", "no agent runs here");

@@ -129,3 +129,38 @@ fn ten_megabytes_a_second_for_a_minute_are_drained_and_bounded() {
     assert!(kept <= 4 * 17 * 1024 * 1024, "{kept} bytes are kept");
     assert!(fs::read(world.attempt("a", 1).output()).unwrap().ends_with(b"done\n"));
 }
+
+/// Field case C176 (Supervisor/supervisor#1485): a tail that begins inside a character.
+#[test]
+fn c176_a_tail_of_any_length_is_valid_json() {
+    let world = World::new();
+    world.latido(&[
+        "run",
+        "--name",
+        "a",
+        "--",
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 30 ]; do printf '€𝄞ä'; i=$((i+1)); done; echo",
+    ]);
+    for count in 0..50 {
+        let json = bytes(&world, &["logs", "a", "--json", "--bytes", &count.to_string()]);
+        for line in String::from_utf8(json).unwrap().lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let text = line["text"].as_str().unwrap();
+            assert!(!text.contains('\u{fffd}') && text.len() <= count, "{count}: {text}");
+        }
+    }
+    assert_eq!(bytes(&world, &["logs", "a", "-c", "3"]).len(), 3, "bytes are shown as they are");
+}
+
+#[test]
+fn a_tail_of_lines_is_followed_from_there() {
+    let world = World::new();
+    world.detach("a", &[], "seq 1 100; touch up; while [ ! -e go ]; do sleep 0.05; done; echo more");
+    wait_until("the job", || world.home().join("up").exists());
+    assert_eq!(bytes(&world, &["logs", "a", "-n", "2"]), b"99\n100\n");
+    let following = world.spawn(&["logs", "a", "-f", "-n", "1"]);
+    fs::write(world.home().join("go"), "").unwrap();
+    assert_eq!(world.finish(following).ends_with(0).stdout, "100\nmore\n");
+}

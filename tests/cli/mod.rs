@@ -5,6 +5,7 @@ mod completions;
 mod config;
 mod contract;
 mod help;
+mod launch_settings;
 mod launches;
 mod logs;
 mod run;

@@ -124,3 +124,19 @@ fn what_an_attempt_leaves_running_may_linger_as_long_as_was_said() {
     }
     world.latido(&["run", "--linger", "5", "--", "true"]).ends_with(2);
 }
+
+/// What names its sockets is lost: a supervisor also ends its job when it is terminated itself.
+#[test]
+fn a_job_whose_start_is_empty_can_be_stopped() {
+    let world = World::new();
+    up(&world, "a", "echo up; exec sleep 1000");
+    let path = world.attempt("a", 1).start();
+    let start = world.start("a", 1);
+    std::fs::write(&path, "").unwrap();
+    world.latido(&["stop", "a"]);
+    let process = start.process.unwrap();
+    wait_until("its end", || {
+        matches!(latido_process::identity::look(&process), latido_process::identity::Look::Gone { .. })
+    });
+    wait_until("the ending", || world.attempt("a", 1).end().exists());
+}

@@ -6,3 +6,4 @@ mod identity;
 mod orphans;
 mod records;
 mod storm;
+mod removed;

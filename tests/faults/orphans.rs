@@ -90,3 +90,14 @@ fn a_job_that_died_with_its_supervisor_is_dead_and_recorded_by_the_next_command(
     assert_eq!(world.end("a", 1), end);
     assert_eq!(world.latido(&["ledger"]).stdout.lines().count(), 2);
 }
+
+#[test]
+fn a_resume_says_what_it_ended_first() {
+    let world = World::new();
+    orphan(&world, "a", "echo a$LATIDO_ATTEMPT >> up; exec sleep 1000");
+    let pid = world.start("a", 1).process.unwrap().pid;
+    let ran = world.latido(&["resume", "a"]).ends_with(0);
+    let told = format!("attempt 1 of job a had lost its supervisor: pid {pid} (sleep) was ended first\n");
+    assert!(ran.stderr.contains(&told), "{ran:?}");
+    assert_eq!(world.living("a", 1), []);
+}

@@ -32,12 +32,35 @@ impl<'a> Agent<'a> {
 
     /// The same, with its command changed before.
     pub(crate) fn spawn_with(world: &'a World, config: &str, change: impl FnOnce(&mut Command)) -> Self {
+        Self::spawn_as(world, config, |path| {
+            let mut command = world.latido_command(&["agent", "--config", path]);
+            change(&mut command);
+            command
+        })
+    }
+
+    /// Starts an agent under limits, in the words of the shell's `ulimit`, and waits until it answers.
+    #[track_caller]
+    pub(crate) fn start_limited(world: &'a World, config: &str, limits: &str) -> Self {
+        let agent = Self::spawn_as(world, config, |path| {
+            let latido = world.latido_command(&["agent", "--config", path]);
+            let mut command = world.command("sh");
+            command
+                .args(["-c", &format!("{limits}; exec \"$@\""), "sh"])
+                .arg(latido.get_program())
+                .args(latido.get_args());
+            command
+        });
+        wait_until("the agent's answer", || agent.status().is_some());
+        agent
+    }
+
+    fn spawn_as(world: &'a World, config: &str, command: impl FnOnce(&str) -> Command) -> Self {
         let path = world.home().join("latido.toml");
         fs::write(&path, config).unwrap();
         let log = world.home().join("agent.log");
         let stderr = fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
-        let mut command = world.latido_command(&["agent", "--config", path.to_str().unwrap()]);
-        change(&mut command);
+        let mut command = command(path.to_str().unwrap());
         let child = command.env("LATIDO_LOG", "debug").stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
         Self { world, child: Some(child), log }
     }

@@ -212,7 +212,7 @@ impl Drop for World {
 fn end_all(tree: &Tree) {
     for _ in 0..100 {
         // An attempt whose records a test has spoilt is found by its mark alone.
-        let by_mark = Tree { process: None, supervisor: None, attempt_dir: tree.attempt_dir.clone() };
+        let by_mark = Tree { process: None, supervisor: None, ..tree.clone() };
         let Ok(living) = tree::find(tree).or_else(|_| tree::find(&by_mark)) else { return };
         if living.supervisors.is_empty() && living.processes.is_empty() {
             return;

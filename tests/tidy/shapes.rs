@@ -6,7 +6,7 @@ use crate::assert_none;
 use crate::source::{self, Source, sample};
 
 /// Files that may read a clock, sleep, start a process or end this one: each is the one owner of that right in its crate.
-const OWNERS: [&str; 18] = [
+const OWNERS: [&str; 19] = [
     "agent/daemon/clock.rs",
     "agent/daemon/jobs/clock.rs",
     "agent/plugin-host/src/clock.rs",
@@ -16,6 +16,7 @@ const OWNERS: [&str; 18] = [
     "agent/process/tests/it/support.rs",
     "agent/protocol/src/disk.rs",
     "agent/store/tests/it/killed.rs",
+    "agent/supervisor/tests/it/support.rs",
     "examples/catalogue/src/pace.rs",
     "examples/catalogue/tests/killed.rs",
     "tests/benches/figures/place.rs",

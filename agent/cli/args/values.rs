@@ -28,6 +28,8 @@ impl RunArgs {
             backoff: self.backoff.map(|backoff| backoff.0),
             budget: self.budget.overrides(),
             linger: self.linger,
+            launch: self.launch.overrides(),
+            on_end: self.on_end.clone().map(|program| latido::settings::on_end(vec![program])),
             ..Overrides::default()
         }
     }

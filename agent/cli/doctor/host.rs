@@ -106,9 +106,12 @@ pub(super) fn subreaper() -> Check {
 pub(super) fn descriptors() -> Check {
     let name = "descriptors";
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    let Some(current) = limit.current else { return Check::ok(name, "no limit") };
-    let detail = format!("{current} for each process");
-    let next = format!("ulimit -n {}", limit.maximum.unwrap_or(DESCRIPTORS_SOUND).max(DESCRIPTORS_SOUND));
+    // The agent raises its own soft limit to the hard one.
+    let Some(current) = limit.maximum else { return Check::ok(name, "no limit") };
+    let detail = format!("{current} for the agent");
+    let next = format!(
+        "raise the hard limit of the agent: LimitNOFILE= in its unit, or `ulimit -Hn {DESCRIPTORS_SOUND}` as root"
+    );
     if current < DESCRIPTORS_MIN {
         Check::fail(name, detail, next)
     } else if current < DESCRIPTORS_SOUND {

@@ -6,6 +6,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use latido::jobs::client::{AGENT_WITHIN, AskError, ask_agent};
+use latido::jobs::inspect::{AttemptFacts, AttemptState, inspect};
+use latido::jobs::records::job_names;
 use latido::jobs::sockets::{make_folder, remove_folder, short_id};
 use latido_protocol::control::{Answer, Request};
 use latido_protocol::layout::StateDir;
@@ -156,5 +158,36 @@ pub(super) fn agent(state: &StateDir) -> Check {
         Ok(_) => Check::fail(name, "something else answers on its socket", "look who listens on agent.sock"),
         Err(AskError::NobodyThere { .. }) => Check::warn(name, "no agent watches this state directory", start),
         Err(error) => Check::fail(name, chain(&error), start),
+    }
+}
+
+/// Every supervisor can write what it has to write, and none is stopped.
+pub(super) fn supervisors(state: &StateDir) -> Check {
+    let name = "supervisors";
+    let names = match job_names(state) {
+        Ok(names) => names,
+        Err(error) => {
+            let next = "make it readable, or name another with --state-dir";
+            return Check::fail(name, format!("cannot list the jobs: {error}"), next);
+        }
+    };
+    let latest = names.iter().filter_map(|job| Some((job, inspect(state, job)?.latest?)));
+    let running: Vec<_> = latest.filter(|(_, latest)| latest.state == AttemptState::Running).collect();
+    let troubled: Vec<String> = running
+        .iter()
+        .filter_map(|(job, AttemptFacts { records, doubt, .. })| {
+            let told = records.status.as_ref().and_then(|status| status.trouble.words());
+            Some(format!("job {job}: {}", doubt.clone().or(told)?))
+        })
+        .collect();
+    match troubled.first() {
+        None => Check::ok(name, format!("{} of them run without trouble", running.len())),
+        Some(first) if troubled.len() == 1 => {
+            Check::fail(name, first, "mend what is named; `latido why JOB` shows more")
+        }
+        Some(first) => {
+            let detail = format!("{first}; and {} more", troubled.len() - 1);
+            Check::fail(name, detail, "mend what is named; `latido status` lists them all")
+        }
     }
 }

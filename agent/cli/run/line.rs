@@ -11,6 +11,7 @@ use latido_protocol::status::{Phase, SubjectStatus};
 use latido_protocol::{FORMAT_VERSION, SubjectName};
 use serde::Serialize;
 
+use super::parent::Parent;
 use super::{BY, POKE_WITHIN, foreground, interrupt, make_failure};
 use crate::args::RunArgs;
 use crate::context::Context;
@@ -39,6 +40,7 @@ pub(super) fn run(
     context: &Context,
     new: &make::NewJob,
     signals: Option<&Signals>,
+    parent: Option<Parent>,
 ) -> Result<ExitCode, Failure> {
     if matches!(outcome::agent_status(&context.state, &new.name), Asked::NoAgent) {
         return Err(Failure::unreachable(
@@ -77,7 +79,7 @@ pub(super) fn run(
     let mut interrupts = 0;
     loop {
         match outcome::next_attempt(&context.state, &name, 0, Some(signals)) {
-            Next::Attempt(first) => return foreground(context, &name, first, signals),
+            Next::Attempt(first) => return foreground(context, &name, first, signals, parent),
             Next::Nothing => {
                 return Err(Failure::itself(
                     format!("cannot see job `{name}` start"),

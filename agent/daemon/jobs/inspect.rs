@@ -44,6 +44,9 @@ pub struct AttemptFacts {
     pub records: AttemptRecords,
     /// whether it exists
     pub state: AttemptState,
+    /// why nothing can be told of the work itself although its supervisor lives, in words: it is stopped, or the work has
+    /// ended and that cannot be recorded yet
+    pub doubt: Option<String>,
 }
 
 /// A live process of an attempt.
@@ -122,12 +125,29 @@ pub fn inspect(state: &StateDir, name: &SubjectName) -> Option<JobFacts> {
 pub fn look_at(folder: &JobDir, number: u32, damaged: &mut Vec<String>) -> AttemptFacts {
     let mut records = records::read_attempt(folder, number, damaged);
     let state = if records.end.is_some() { AttemptState::Ended } else { judge_existence(folder, &mut records) };
-    if state == AttemptState::Running
-        && let Some(told) = ask_status(&records)
-    {
-        records.status = Some(told);
+    let mut doubt = None;
+    if state == AttemptState::Running {
+        doubt = supervisor(folder, &records).as_ref().and_then(stopped);
+        // Who is stopped answers nobody.
+        if doubt.is_none()
+            && let Some(told) = ask_status(&records)
+        {
+            doubt = told.trouble.unrecorded.as_ref().map(ToString::to_string);
+            records.status = Some(told);
+        }
     }
-    AttemptFacts { records, state }
+    AttemptFacts { records, state, doubt }
+}
+
+/// Says of a supervisor that it is stopped, and hears and tells nothing. `None`: it is not, as far as can be told.
+pub fn stopped(supervisor: &Identity) -> Option<String> {
+    let pid = supervisor.pid;
+    let text = || {
+        format!(
+            "its supervisor (pid {pid}) is stopped by a signal or a debugger, and hears nothing; `kill -CONT {pid}`"
+        )
+    };
+    identity::look(supervisor).is_stopped().then(text)
 }
 
 /// The latest of a live attempt, as its supervisor tells it.
@@ -157,6 +177,7 @@ pub fn tree_of(folder: &JobDir, records: &AttemptRecords) -> Tree {
         attempt_dir: records.folder.path().to_owned(),
         process: records.start.as_ref().and_then(|start| start.process.clone()),
         supervisor: supervisor(folder, records),
+        cgroup: records.start.as_ref().and_then(|start| start.cgroup.clone()),
     }
 }
 
@@ -218,6 +239,16 @@ pub fn living(tree: &Tree) -> Result<Vec<Living>, String> {
     find(tree).map(|found| named(found.processes.iter().chain(&found.doubtful)))
 }
 
+/// What carries the mark of any attempt of a job, supervisors too: also where its files were removed under it.
+///
+/// # Errors
+/// Says why the look failed; nothing is known then.
+pub fn marked(folder: &JobDir) -> Result<Vec<Living>, String> {
+    let any = Tree { attempt_dir: folder.attempt(1).path().to_owned(), process: None, supervisor: None };
+    let found = find(&any)?;
+    Ok(named(found.supervisors.iter().chain(&found.processes).chain(&found.others)))
+}
+
 /// What lives of an attempt that has ended, unless its supervisor still looks after it.
 ///
 /// # Errors
@@ -227,7 +258,7 @@ pub fn left_after_end(folder: &JobDir, records: &AttemptRecords) -> Result<Vec<L
     if found.supervisors.is_empty() { Ok(named(found.processes.iter().chain(&found.doubtful))) } else { Ok(Vec::new()) }
 }
 
-fn find(tree: &Tree) -> Result<tree::Living, String> {
+pub(super) fn find(tree: &Tree) -> Result<tree::Living, String> {
     tree::find(tree).map_err(|error| format!("cannot {}", words(&error)))
 }
 

@@ -39,6 +39,7 @@ pub fn policy_facts(facts: &JobFacts) -> Facts {
     let Some(latest) = &facts.latest else { return Facts::bare(Existence::NotStarted) };
     let existence = match &latest.state {
         AttemptState::Launching => Existence::Launching,
+        AttemptState::Running if latest.doubt.is_some() => Existence::Unknown,
         AttemptState::Running => Existence::Present,
         AttemptState::Orphaned { .. } => Existence::Orphaned,
         AttemptState::Dead { .. } => Existence::Gone,
@@ -90,6 +91,7 @@ pub fn subject_status(facts: &JobFacts, at: WallTime) -> SubjectStatus {
         state: status.and_then(|status| status.state.clone()),
         errors: status.map_or(0, |status| status.errors),
         outcome: end.map(|end| end.outcome.clone()),
+        trouble: status.filter(|_| lives).and_then(|status| status.trouble.words()),
         next: next(facts),
         place: None,
         slots: facts.job.as_ref().map(|job| job.settings.slots.clone()).unwrap_or_default(),
@@ -120,6 +122,7 @@ pub fn unjudged(name: &SubjectName, kind: SubjectKind, at: WallTime) -> SubjectS
         state: None,
         errors: 0,
         outcome: None,
+        trouble: None,
         next: Some(Next { what: "an agent judges it: start one with `latido agent`".to_owned(), in_s: None }),
         place: None,
         slots: Vec::new(),
@@ -145,6 +148,7 @@ fn judged(facts: &JobFacts) -> (Verdict, String) {
     };
     let judgement = latido_policy::judge(&latido_driver::lease(settings), &policy_facts(facts));
     let reason = match facts.latest.as_ref() {
+        Some(AttemptFacts { state: AttemptState::Running, doubt: Some(why), .. }) => why.clone(),
         Some(AttemptFacts { state: AttemptState::Dead { proof }, .. }) => {
             format!("{}: {proof}", judgement.because)
         }
@@ -152,7 +156,7 @@ fn judged(facts: &JobFacts) -> (Verdict, String) {
         Some(AttemptFacts { state: AttemptState::Orphaned { living }, .. }) => {
             format!("{}: {}", judgement.because, inspect::list(living))
         }
-        Some(AttemptFacts { state: AttemptState::Ended, records }) => match &records.end {
+        Some(AttemptFacts { state: AttemptState::Ended, records, .. }) => match &records.end {
             Some(end) if end.outcome.class == Class::Completed => end.outcome.detail.clone(),
             Some(end) => format!("{}: {}", end.outcome.class, end.outcome.detail),
             None => judgement.because.to_string(),
@@ -213,6 +217,7 @@ fn next(facts: &JobFacts) -> Option<Next> {
         )),
         AttemptState::Unknown { .. } => by_hand("nothing, until it can be told".to_owned()),
         AttemptState::Launching => by_hand("its supervisor records that the job runs".to_owned()),
+        AttemptState::Running if latest.doubt.is_some() => by_hand("nothing, until its supervisor tells".to_owned()),
         AttemptState::Running => {
             let settings = &facts.job.as_ref()?.settings;
             let in_s = latido_policy::next_change(&latido_driver::lease(settings), &policy_facts(facts)).map(Span)?;
@@ -224,7 +229,7 @@ fn next(facts: &JobFacts) -> Option<Next> {
 /// True when a status is nothing that somebody has to look at: what `latido status` ends with 0 for.
 pub fn is_well(status: &SubjectStatus) -> bool {
     match status.verdict {
-        Verdict::Waiting | Verdict::Alive | Verdict::Late => true,
+        Verdict::Waiting | Verdict::Alive | Verdict::Late => status.trouble.is_none(),
         Verdict::Ended => {
             status.outcome.as_ref().is_some_and(|outcome| matches!(outcome.class, Class::Completed | Class::Stopped))
         }

@@ -112,6 +112,7 @@ pub fn launch(
     if !records::exists(&folder) {
         return Err(LaunchError::NoJob { job: job.clone(), why: "there is no such job".to_owned() });
     }
+    let is_new = order.lock.is_some();
     let lock = match order.lock.take() {
         Some(lock) => lock,
         None => match Lock::take(&folder.lock()) {
@@ -127,7 +128,10 @@ pub fn launch(
         Ok(None) => return Err(LaunchError::NoJob { job: job.clone(), why: "it has no job.json".to_owned() }),
         Err(error) => return Err(LaunchError::NoJob { job: job.clone(), why: records::words(&error) }),
     };
-    settle_previous(state, job, &folder, &lock, &order, at)?;
+    // Whoever has just made the job has looked, and nobody else could launch it since.
+    if !is_new {
+        settle_previous(state, job, &folder, &lock, &order, at)?;
+    }
     let given = prepare(job, &folder, &file, &order, at)?;
     let heard = start::start_supervisor(&program, folder.attempt(given.attempt).path(), lock)
         .map_err(|error| records::words(&error))
@@ -188,11 +192,24 @@ fn settle_previous(
 ) -> Result<(), LaunchError> {
     let unknown = |attempt, why| LaunchError::Unknown { job: job.clone(), attempt, why };
     let attempts = records::attempt_numbers(folder).map_err(|error| unknown(0, error.to_string()))?;
-    let Some(&attempt) = attempts.last() else { return Ok(()) };
+    let Some(&attempt) = attempts.last() else {
+        // Its records may have been removed under it.
+        let marked = inspect::marked(folder).map_err(|why| unknown(0, why))?;
+        return if marked.is_empty() {
+            Ok(())
+        } else {
+            Err(LaunchError::Unrecorded { job: job.clone(), living: marked })
+        };
+    };
     let previous = records::read_attempt(folder, attempt, &mut Vec::new());
-    let living = inspect::living(&inspect::tree_of(folder, &previous)).map_err(|why| unknown(attempt, why))?;
+    let tree = inspect::tree_of(folder, &previous);
+    let found = inspect::find(&tree).map_err(|why| unknown(attempt, why))?;
+    let living = inspect::named(found.processes.iter().chain(&found.doubtful));
     if !living.is_empty() {
         return Err(LaunchError::Survivors { job: job.clone(), attempt, living });
+    }
+    if !found.others.is_empty() {
+        return Err(LaunchError::Unrecorded { job: job.clone(), living: inspect::named(&found.others) });
     }
     recover::settle(state, job, attempt, lock, &Settling { by: &order.by, at, outcome: None })
         .map(|_end| ())
@@ -274,6 +291,8 @@ fn record_start(
         supervisor: None,
         process: None,
         started_at: None,
+        cgroup: None,
+        notes: Vec::new(),
     };
     let written = publish_attempt(folder, &record);
     if written.is_err() {

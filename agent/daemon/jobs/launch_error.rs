@@ -61,6 +61,14 @@ pub enum LaunchError {
         /// which processes
         living: Vec<Living>,
     },
+    /// Processes carry its mark, and its files know nothing of them: those were removed.
+    #[error("launch job {job}: {} runs as this job, and its files were removed under it", inspect::list(living))]
+    Unrecorded {
+        /// which
+        job: SubjectName,
+        /// which processes
+        living: Vec<Living>,
+    },
     /// Whether anything of the attempt before lives cannot be told.
     #[error("launch job {job}: whether attempt {attempt} lives cannot be told: {why}")]
     Unknown {

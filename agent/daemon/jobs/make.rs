@@ -12,6 +12,7 @@ use latido_protocol::files::{JobFile, JobSettings, Want, Wanted};
 use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, SubjectName, WallTime, disk};
 
+use super::inspect::Living;
 use super::prepared::{Prepared, PublishError};
 use super::{inspect, ledger};
 
@@ -109,6 +110,22 @@ pub enum MakeError {
         /// what the system said
         source: io::Error,
     },
+    /// Something runs as this job, and its files were removed under it.
+    #[error("make job {name}: {} runs as this job, and its files were removed under it", inspect::list(living))]
+    Unrecorded {
+        /// its name
+        name: SubjectName,
+        /// which processes
+        living: Vec<Living>,
+    },
+    /// Whether something runs as this job already cannot be told.
+    #[error("tell whether anything runs as job {name}: {why}")]
+    Unseen {
+        /// its name
+        name: SubjectName,
+        /// why
+        why: String,
+    },
     /// The job's folder cannot be made.
     #[error("make {path}")]
     Folder {
@@ -165,7 +182,7 @@ pub fn prepare_state(state: &StateDir) -> Result<(), MakeError> {
 /// Makes a job and takes its lock.
 ///
 /// # Errors
-/// When the name is in use, or the files cannot be written; then nothing is left behind.
+/// When the name is in use, something runs as this job, or the files cannot be written; then nothing is left behind.
 pub fn make(state: &StateDir, new: &NewJob, at: WallTime) -> Result<Made, MakeError> {
     if new.command.is_empty() {
         return Err(MakeError::NoCommand { name: new.name.clone() });
@@ -177,6 +194,11 @@ pub fn make(state: &StateDir, new: &NewJob, at: WallTime) -> Result<Made, MakeEr
     let folder = state.job(&new.name);
     if folder.path().symlink_metadata().is_ok() {
         return Err(in_use(state, &new.name));
+    }
+    // A folder that is not there says nothing of processes: somebody may have removed it under them.
+    let living = inspect::marked(&folder).map_err(|why| MakeError::Unseen { name: new.name.clone(), why })?;
+    if !living.is_empty() {
+        return Err(MakeError::Unrecorded { name: new.name.clone(), living });
     }
     let prepared =
         Prepared::make(&state.jobs()).map_err(|source| MakeError::Folder { path: folder.path().to_owned(), source })?;
@@ -204,7 +226,7 @@ pub fn make_numbered(state: &StateDir, new: &NewJob, at: WallTime) -> Result<Mad
             continue;
         }
         match make(state, &numbered, at) {
-            Err(MakeError::NameInUse { .. }) => {}
+            Err(MakeError::NameInUse { .. } | MakeError::Unrecorded { .. }) => {}
             other => return other,
         }
     }

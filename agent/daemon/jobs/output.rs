@@ -32,6 +32,44 @@ struct Open {
     offset: u64,
 }
 
+/// How much of a log's end is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// The last bytes, so many.
+    Bytes(u64),
+    /// The last lines, so many; one that has not ended counts.
+    Lines(u64),
+}
+
+/// Finds where the last `wanted` lines of a file begin, and how many of them it has. It reads from the end, so that a tail
+/// costs what it shows.
+fn last_lines(file: &mut File, length: u64, wanted: u64, is_newest: bool) -> io::Result<(u64, u64)> {
+    const BLOCK: u64 = 64 * 1024;
+    let mut found = 0;
+    let mut end = length;
+    let mut block = Vec::new();
+    while end > 0 && found < wanted {
+        let begin = end.saturating_sub(BLOCK);
+        file.seek(SeekFrom::Start(begin))?;
+        block.clear();
+        file.by_ref().take(end - begin).read_to_end(&mut block)?;
+        let from_end = block.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+        for (index, _) in from_end {
+            let after = begin + index as u64 + 1;
+            // An older file ends where the line goes on that begins the newer one.
+            let begins_line = after < length || !is_newest;
+            if begins_line {
+                found += 1;
+            }
+            if found == wanted {
+                return Ok((after, found));
+            }
+        }
+        end = begin;
+    }
+    Ok((0, found))
+}
+
 /// What one read gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gave {
@@ -48,6 +86,35 @@ impl Output {
     /// Begins at the oldest byte that is kept.
     pub fn from_oldest(attempt: &AttemptDir) -> Self {
         Self { current: attempt.output(), open: None }
+    }
+
+    /// Begins so far from the end of what is kept, or at the oldest byte where less is kept.
+    ///
+    /// # Errors
+    /// When a file is there and cannot be read.
+    pub fn from_last(attempt: &AttemptDir, tail: Tail) -> Result<Self, OutputError> {
+        let mut output = Self::from_oldest(attempt);
+        let mut left = match tail {
+            Tail::Bytes(count) | Tail::Lines(count) => count,
+        };
+        for number in 0..ROTATED_MAX {
+            let path = if number == 0 { output.current.clone() } else { output.rotated(number) };
+            let Some(mut open) = Self::opened(&path)? else { break };
+            let length = open.file.metadata().map_err(Self::fail(&path))?.len();
+            let (offset, found) = match tail {
+                Tail::Bytes(_) | Tail::Lines(_) if left == 0 => (length, 0),
+                Tail::Bytes(_) => (length.saturating_sub(left), length.min(left)),
+                // Nothing follows the last line's end, so that one begins no line.
+                Tail::Lines(_) => last_lines(&mut open.file, length, left, number == 0).map_err(Self::fail(&path))?,
+            };
+            open.offset = open.file.seek(SeekFrom::Start(offset)).map_err(Self::fail(&path))?;
+            output.open = Some(open);
+            left -= found.min(left);
+            if left == 0 {
+                break;
+            }
+        }
+        Ok(output)
     }
 
     fn rotated(&self, number: u32) -> PathBuf {
@@ -199,6 +266,28 @@ mod tests {
         assert_eq!(drain(&mut output), (b"two three four  ".to_vec(), false));
         let (all, gap) = drain(&mut Output::from_oldest(&attempt));
         assert_eq!((all.as_slice(), gap), (b"one two three four  ".as_slice(), false));
+    }
+
+    #[test]
+    fn a_tail_begins_where_it_should_whatever_was_rotated() {
+        let folder = tempfile::tempdir().unwrap();
+        let attempt = AttemptDir::new(folder.path());
+        append(&attempt.output(), b"one\ntwo\nth");
+        rotate(&attempt, 5);
+        append(&attempt.output(), b"ree\nfour\n");
+        let tail = |tail| drain(&mut Output::from_last(&attempt, tail).unwrap()).0;
+        for (lines, expected) in
+            [(1, "four\n"), (2, "three\nfour\n"), (3, "two\nthree\nfour\n"), (9, "one\ntwo\nthree\nfour\n"), (0, "")]
+        {
+            assert_eq!(String::from_utf8(tail(Tail::Lines(lines))).unwrap(), expected, "{lines} lines");
+        }
+        for (bytes, expected) in
+            [(1, "\n"), (9, "ree\nfour\n"), (11, "three\nfour\n"), (99, "one\ntwo\nthree\nfour\n"), (0, "")]
+        {
+            assert_eq!(String::from_utf8(tail(Tail::Bytes(bytes))).unwrap(), expected, "{bytes} bytes");
+        }
+        append(&attempt.output(), b"five");
+        assert_eq!(tail(Tail::Lines(2)), b"four\nfive", "a line that has not ended is one");
     }
 
     #[test]

@@ -210,6 +210,9 @@ fn rebuilt_status(attempt: &AttemptDir, start: Option<&Start>, damaged: &mut Vec
         excuse: None,
         spent: beat.spent,
         stopping: false,
+        suspended_since: None,
+        survivors: Vec::new(),
+        trouble: latido_protocol::Trouble::default(),
     })
 }
 

@@ -6,10 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use latido_protocol::attempt::TOKEN_FILE;
+
 /// Bytes of a Unix socket's path, the final NUL not counted.
 pub const PATH_MAX: usize = 107;
-/// Names of an attempt's sockets; the longest decides what fits.
-pub const NAMES: [&str; 2] = ["control", "notify"];
+/// Names of an attempt's sockets, and of its token beside them; the longest decides what fits.
+pub const NAMES: [&str; 3] = ["control", "notify", TOKEN_FILE];
 /// Tries to find an id that is not in use; a second collision of 48 random bits is no accident.
 const TRIES: u32 = 8;
 

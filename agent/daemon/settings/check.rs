@@ -10,6 +10,7 @@ use latido_protocol::{CountLimit, SubjectName};
 
 use super::budget::BudgetTable;
 use super::document::{AgentTable, Document, GroupTable, JobTable, PolicyTable, ResumeTable};
+use super::launch::{LaunchTable, OnEndTable};
 use super::model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, Overrides, Policy, Settings, TTL_INTERVALS,
 };
@@ -200,7 +201,11 @@ impl Check<'_> {
             history_every,
             presence_every,
             journal_entries_max: entries_max,
-            log: LogLimits { size_max, files_max: log.files_max.map_or(default.log.files_max, |count| count.get()) },
+            log: LogLimits {
+                size_max,
+                files_max: log.files_max.map_or(default.log.files_max, |count| count.get()),
+                carriage_returns: default.log.carriage_returns,
+            },
             resumes_at_once: table.resumes_at_once.unwrap_or(default.resumes_at_once),
             resume_every: table.resume_every.map_or(default.resume_every, |text| text.0),
             blackout_share_percent: blackout.share_percent.unwrap_or(default.blackout_share_percent),
@@ -246,6 +251,8 @@ impl Check<'_> {
             first_output_within: table.first_output_within.map(|text| text.0),
             excuse_max: table.excuse_max.map(|text| text.0),
             linger: table.linger.map(|text| text.0),
+            launch: table.launch.as_ref().map(LaunchTable::overrides).unwrap_or_default(),
+            on_end: table.on_end.as_ref().map(OnEndTable::decide),
             ..resume_overrides(table.resume.as_ref())
         };
         let mut policy = base.with(&overrides);
@@ -307,6 +314,8 @@ impl Check<'_> {
             strategy: table.strategy,
             run_for: table.run_for.map(|text| text.0),
             linger: table.linger.map(|text| text.0),
+            launch: table.launch.as_ref().map(LaunchTable::overrides).unwrap_or_default(),
+            on_end: table.on_end.as_ref().map(OnEndTable::decide),
             slots: table.slots,
             ..resume_overrides(table.resume.as_ref())
         };

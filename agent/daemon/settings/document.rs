@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alerts::AlertsTable;
 use super::budget::BudgetTable;
+use super::launch::{LaunchTable, OnEndTable};
 use super::model::{EntryKind, PluginSource, StartMode};
 use super::recording::RecordingTable;
 use super::text::{Size, Text};
@@ -133,6 +134,10 @@ pub(super) struct PolicyTable {
     pub(super) grace: Option<Text<Span>>,
     /// Time between SIGTERM and SIGKILL for what an attempt leaves running when its first process ends. 0s kills it at once.
     pub(super) linger: Option<Text<Span>>,
+    /// How the process of an attempt is made, and what it may use up.
+    pub(super) launch: Option<LaunchTable>,
+    /// A command that is run once after each ending was recorded, before the next attempt.
+    pub(super) on_end: Option<OnEndTable>,
 }
 
 /// `resume = { … }`
@@ -241,6 +246,10 @@ pub(super) struct JobTable {
     pub(super) run_for: Option<Text<Limit>>,
     /// Time for what an attempt leaves running, where that differs from its policy.
     pub(super) linger: Option<Text<Span>>,
+    /// How the process of an attempt is made, where that differs from its policy.
+    pub(super) launch: Option<LaunchTable>,
+    /// What is run after each ending, where that differs from its policy; an empty command is nothing.
+    pub(super) on_end: Option<OnEndTable>,
     /// Slots of `[slots]` that it counts against, four at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) slots: Vec<String>,

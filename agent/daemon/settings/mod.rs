@@ -9,6 +9,7 @@ mod budget;
 mod check;
 mod document;
 mod error;
+mod launch;
 mod model;
 mod nearest;
 mod policy;
@@ -24,6 +25,9 @@ mod watched;
 pub use alerts::AlertsSettings;
 pub use budget::{BudgetOverrides, MoneyLimit, parse_money_limit};
 pub use error::{Problem, SettingsError};
+pub use launch::{
+    LaunchOverrides, SizeLimit, Umask, on_end, parse_environment, parse_rlimit, parse_size_limit, parse_umask,
+};
 pub use model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, EntryKind, Grant, Overrides, PluginLimits,
     PluginSettings, PluginSource, Policy, Settings, SinkSettings, StartMode,

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use latido_policy::GroupSettings;
-use latido_protocol::files::{Backoff, Beats, Budget, LogLimits, Orphans, Resume, ResumeOn};
+use latido_protocol::files::{Backoff, Beats, Budget, LaunchSettings, LogLimits, OnEnd, Orphans, Resume, ResumeOn};
 use latido_protocol::{CountLimit, Limit, Span, SubjectName};
 
 use super::Problem;
 use super::alerts::{AlertsSettings, AlertsTable};
 use super::budget::BudgetOverrides;
+use super::launch::LaunchOverrides;
 use super::recording::RecordingSettings;
 use super::watched::{ConfiguredCheck, ConfiguredProcess};
 
@@ -100,6 +101,10 @@ pub struct Policy {
     pub grace: Span,
     /// the same for what an attempt leaves running
     pub linger: Span,
+    /// how its process is made
+    pub launch: LaunchSettings,
+    /// what is run after an ending was recorded
+    pub on_end: Option<OnEnd>,
 }
 
 /// A plugin: a rule, a strategy, or the part of a sink that is the same.
@@ -246,6 +251,10 @@ pub struct Overrides {
     pub budget: BudgetOverrides,
     /// time for what an attempt leaves running
     pub linger: Option<Span>,
+    /// how its process is made
+    pub launch: LaunchOverrides,
+    /// what is run after an ending was recorded; an empty command is nothing
+    pub on_end: Option<OnEnd>,
     /// slots that it counts against
     pub slots: Vec<String>,
 }
@@ -290,6 +299,8 @@ impl Default for Policy {
             grace: seconds(10),
             // Nobody waits for the work of what was left, and the next attempt waits for its end.
             linger: seconds(5),
+            launch: LaunchSettings::default(),
+            on_end: None,
         }
     }
 }
@@ -302,7 +313,11 @@ impl Default for AgentSettings {
             presence_every: seconds(60),
             // About 50 MB at 500 bytes an entry: days of a busy host, and no disk is filled by a sink that is away.
             journal_entries_max: 100_000,
-            log: LogLimits { size_max: 16 * 1024 * 1024, files_max: 4 },
+            log: LogLimits {
+                size_max: 16 * 1024 * 1024,
+                files_max: 4,
+                carriage_returns: latido_protocol::files::CarriageReturns::default(),
+            },
             // A few agents' sessions start together without a host feeling it; forty do not.
             resumes_at_once: NonZeroU32::MIN.saturating_add(3),
             resume_every: seconds(2),

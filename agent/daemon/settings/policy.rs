@@ -8,6 +8,7 @@ use latido_policy::SLOTS_MAX;
 use latido_protocol::files::{Backoff, Beats, JobSettings, ResumeOn};
 use latido_protocol::{CountLimit, Limit, Span};
 
+use super::launch::complaints;
 use super::model::{DEFAULT_STRATEGY, INTERVAL_MAX, Overrides, Policy, Settings, TTL_INTERVALS};
 use super::nearest::nearest;
 use super::{ConfiguredJob, SettingsError};
@@ -52,6 +53,8 @@ impl Settings {
             log: self.agent.log,
             history_every: self.agent.history_every,
             presence_every: self.agent.presence_every,
+            launch: decided.launch,
+            on_end: decided.on_end,
         })
     }
 
@@ -119,6 +122,10 @@ impl Policy {
         policy.first_output_within = overrides.first_output_within.unwrap_or(self.first_output_within);
         policy.excuse_max = overrides.excuse_max.unwrap_or(self.excuse_max);
         policy.linger = overrides.linger.unwrap_or(self.linger);
+        policy.launch = overrides.launch.over(&self.launch);
+        if let Some(on_end) = &overrides.on_end {
+            policy.on_end = (!on_end.command.is_empty()).then(|| on_end.clone());
+        }
         policy.resume.spare_busy = overrides.spare_busy.unwrap_or(self.resume.spare_busy);
         policy.resume.budget = overrides.budget.over(self.resume.budget);
         policy.resume.wall_time_max = overrides.wall_time_max.unwrap_or(self.resume.wall_time_max);
@@ -195,6 +202,9 @@ pub(super) fn contradictions(policy: &Policy) -> Vec<Complaint> {
         complain("run_for", "run_for is 0s; write `none` for no limit".to_owned());
     }
     resume_contradictions(policy, &mut complain);
+    found.extend(
+        complaints(&policy.launch, policy.on_end.as_ref()).into_iter().map(|(key, why)| Complaint::new(key, why)),
+    );
     found
 }
 

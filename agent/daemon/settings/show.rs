@@ -11,6 +11,7 @@ use super::document::{
     AgentTable, BlackoutTable, Document, GrantTable, GroupTable, JobTable, JournalTable, LimitsTable, LogTable,
     PluginTable, PolicyTable, ResumeTable, SinkTable,
 };
+use super::launch::{LaunchTable, OnEndTable};
 use super::model::{ConfiguredJob, PluginSettings, Policy, Settings};
 use super::recording::RecordingTable;
 use super::text::{Size, Text};
@@ -90,6 +91,8 @@ fn policy_table(policy: &Policy) -> PolicyTable {
         orphans: Some(Text(policy.orphans)),
         grace: Some(Text(policy.grace)),
         linger: Some(Text(policy.linger)),
+        launch: Some(LaunchTable::of(&policy.launch)),
+        on_end: policy.on_end.as_ref().map(OnEndTable::of),
     }
 }
 
@@ -130,6 +133,8 @@ fn job_table(job: &ConfiguredJob) -> JobTable {
         resume: (resume != ResumeTable::default()).then_some(resume),
         run_for: own.run_for.map(Text),
         linger: own.linger.map(Text),
+        launch: own.launch.table(),
+        on_end: own.on_end.as_ref().map(OnEndTable::of),
         slots: own.slots.clone(),
         start: Some(Text(job.start)),
     }

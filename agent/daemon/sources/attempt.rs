@@ -9,16 +9,24 @@ use std::time::Duration;
 use latido_driver::{AttemptName, Fact};
 use latido_process::Pidfd;
 use latido_protocol::attempt::{Answer, LINE_MAX, Request};
-use latido_protocol::files::{End, Start};
+use latido_protocol::files::{End, JobFile, Start};
 use latido_protocol::{disk, layout};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Interest};
 use tokio::net::UnixStream;
 
 use crate::driver_thread::DriverHandle;
+use crate::jobs::inspect;
 
 /// Between two tries to reach a supervisor that lives and does not answer: it may be stopped by a signal.
 const RECONNECT_AFTER: Duration = Duration::from_millis(500);
+
+/// Between two looks at a supervisor that says nothing: what one costs with a thousand quiet jobs, and no less than matters.
+const LOOK_EVERY_MAX: Duration = Duration::from_secs(5);
+const LOOK_EVERY_MIN: Duration = Duration::from_millis(100);
+
+/// Between two looks whether a stopped supervisor goes on.
+const STOPPED_LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// How the watch of an attempt ended.
 pub(crate) enum Watched {
@@ -44,6 +52,8 @@ pub(crate) async fn watch(driver: &DriverHandle, start: &Start, directory: &layo
         Ok(process) => process,
         Err(error) => return Watched::Unknown(format!("watch the supervisor's process: {error}")),
     };
+    let job = directory.job().and_then(|folder| disk::read::<JobFile>(&folder.job()).ok().flatten());
+    let look_every = look_every(job.as_ref());
     loop {
         tokio::select! {
             biased;
@@ -55,7 +65,7 @@ pub(crate) async fn watch(driver: &DriverHandle, start: &Start, directory: &layo
                 latido_process::start::collect(supervisor.pid);
                 return after_the_end(driver, start, directory).await;
             }
-            () = listen(driver, start) => {
+            () = listen(driver, start, look_every) => {
                 // The connection broke, or the supervisor does not answer. Its process rules.
                 tokio::select! {
                     _gone = process.readable() => {}
@@ -78,7 +88,7 @@ async fn after_the_end(driver: &DriverHandle, start: &Start, directory: &layout:
 }
 
 /// Returns when the connection is over, for whatever reason.
-async fn listen(driver: &DriverHandle, start: &Start) {
+async fn listen(driver: &DriverHandle, start: &Start, look_every: Duration) {
     let Ok(mut stream) = UnixStream::connect(start.sockets.join("control")).await else { return };
     let Ok(mut request) = serde_json::to_vec(&Request::Watch) else { return };
     request.push(b'\n');
@@ -89,16 +99,51 @@ async fn listen(driver: &DriverHandle, start: &Start) {
     let limit = u64::try_from(LINE_MAX * 4).unwrap_or(u64::MAX);
     loop {
         let mut line = Vec::new();
-        match (&mut lines).take(limit).read_until(b'\n', &mut line).await {
-            Ok(1..) if line.last() == Some(&b'\n') => {}
-            _ => return,
+        let mut next = (&mut lines).take(limit);
+        let read = next.read_until(b'\n', &mut line);
+        tokio::pin!(read);
+        let got = loop {
+            tokio::select! {
+                biased;
+                got = &mut read => break got,
+                () = tokio::time::sleep(look_every) => {
+                    if tell_if_stopped(driver, start).await {
+                        // A connection made anew is told at once how it is.
+                        return;
+                    }
+                }
+            }
+        };
+        if !matches!(got, Ok(1..)) || line.last() != Some(&b'\n') {
+            return;
         }
-        let Ok(Answer::Status { status }) = serde_json::from_slice(&line) else {
+        let Ok(Answer::Status { status }) = serde_json::from_slice::<Answer>(&line) else {
             tracing::warn!(attempt = ?AttemptName::of(start), "the supervisor said what cannot be read");
             return;
         };
-        if driver.tell(Fact::Heard { status }).await.is_err() {
+        let fact = match &status.trouble.unrecorded {
+            Some(unrecorded) => Fact::LookFailed { attempt: AttemptName::of(start), detail: unrecorded.to_string() },
+            None => Fact::Heard { status },
+        };
+        if driver.tell(fact).await.is_err() {
             return;
         }
     }
+}
+
+/// The silence of a supervisor that is stopped says nothing of its job: that is told, and it is waited for its going on.
+async fn tell_if_stopped(driver: &DriverHandle, start: &Start) -> bool {
+    let stopped = || start.supervisor.as_ref().and_then(inspect::stopped);
+    let Some(detail) = stopped() else { return false };
+    let told = driver.tell(Fact::LookFailed { attempt: AttemptName::of(start), detail }).await;
+    while told.is_ok() && stopped().is_some() {
+        tokio::time::sleep(STOPPED_LOOK_EVERY).await;
+    }
+    true
+}
+
+/// How often a supervisor that says nothing is looked at: before its job's lease can run out unheard.
+fn look_every(job: Option<&JobFile>) -> Duration {
+    let ttl = job.map_or(LOOK_EVERY_MAX, |job| job.settings.ttl.0);
+    (ttl / 4).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX)
 }

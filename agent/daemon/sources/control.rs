@@ -19,6 +19,7 @@ use super::jobs::Jobs;
 use super::watched::{self, WatchRefused};
 use crate::clock;
 use crate::driver_thread::DriverHandle;
+use crate::place::Door;
 use crate::plugins::Registry;
 
 /// Connections at a time; more wait in the kernel's queue. Each costs a task and a buffer of [`REQUEST_MAX`] at most.
@@ -26,6 +27,9 @@ const CLIENTS_MAX: usize = 128;
 
 /// A client has this long to read an answer, and to finish a request it began.
 const CLIENT_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Between two looks whether clients still find the socket.
+const DOOR_LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Journal entries read from the store at a time.
 const ENTRIES_AT_A_TIME: usize = 256;
@@ -48,12 +52,21 @@ pub(crate) struct About {
 }
 
 impl Control {
-    /// Accepts until it is dropped.
-    pub(crate) async fn serve(self, listener: UnixListener) {
+    /// Accepts until it is dropped. A socket that was removed is bound again.
+    pub(crate) async fn serve(self, mut listener: UnixListener, mut door: Door) {
         let clients = std::sync::Arc::new(Semaphore::new(CLIENTS_MAX));
         loop {
             let Ok(place) = std::sync::Arc::clone(&clients).acquire_owned().await else { return };
-            match listener.accept().await {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = tokio::time::sleep(DOOR_LOOK_EVERY) => {
+                    if let Some(again) = made_again(&door) {
+                        (door, listener) = again;
+                    }
+                    continue;
+                }
+            };
+            match accepted {
                 Ok((stream, _)) => {
                     let control = self.clone();
                     tokio::spawn(async move {
@@ -198,6 +211,30 @@ impl Control {
             if !more && sequence.changed().await.is_err() {
                 return Err(Gone);
             }
+        }
+    }
+}
+
+/// Binds a socket again that cannot be found any more.
+fn made_again(door: &Door) -> Option<(Door, UnixListener)> {
+    if door.is_there() {
+        return None;
+    }
+    let made = door.make_again().map_err(|error| crate::actions::chain(&error)).and_then(|(door, listener)| {
+        let listener = listener.set_nonblocking(true).and_then(|()| UnixListener::from_std(listener));
+        listener.map(|listener| (door, listener)).map_err(|error| error.to_string())
+    });
+    match made {
+        Ok(made) => {
+            tracing::warn!("the control socket was removed, and is bound again");
+            Some(made)
+        }
+        Err(error) => {
+            tracing::error!(
+                error,
+                "the control socket was removed, and cannot be bound again; nobody reaches this agent"
+            );
+            None
         }
     }
 }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use latido_driver::{AttemptName, Fact, FoundJob, FoundState};
+use latido_driver::{AttemptName, Fact, FoundState};
 use latido_policy::Life;
 use latido_protocol::SubjectName;
 use latido_protocol::files::Start;
@@ -19,7 +19,7 @@ use super::second_look::{SecondLooks, Stamp};
 use crate::actions::BY;
 use crate::clock;
 use crate::driver_thread::{DriverHandle, Ended};
-use crate::found;
+use crate::found::{self, Found};
 use crate::jobs::ledger::LedgerKey;
 
 /// Every change is told by the one who made it; this finds those whose maker died before telling.
@@ -123,8 +123,8 @@ impl Jobs {
     }
 
     /// Tells what was found of a job, and returns when it has been judged.
-    async fn judge(&self, job: SubjectName, stamp: Stamp, found: Option<FoundJob>) -> Result<(), LookError> {
-        let Some(found) = found else {
+    async fn judge(&self, job: SubjectName, stamp: Stamp, found: Option<Found>) -> Result<(), LookError> {
+        let Some(Found { job: mut found, doubt }) = found else {
             self.unwatch(&job);
             self.inner.second_looks.removed(&job);
             self.inner.driver.tell(Fact::JobRemoved { job }).await?;
@@ -139,12 +139,31 @@ impl Jobs {
             FoundState::Unattended(_) | FoundState::Ended(_) => None,
         });
         self.inner.second_looks.found(stamp, &found);
+        let doubted = found.attempt.as_ref().map(|attempt| AttemptName::of(&attempt.start)).zip(doubt);
+        if let Some((attempt, _)) = &doubted
+            && self.is_known(attempt.clone()).await?
+        {
+            // What is told of it again would say for a moment that it can be heard.
+            found.attempt = None;
+        }
         self.inner.driver.tell(Fact::JobFound(Box::new(found))).await?;
+        if let Some((attempt, detail)) = doubted {
+            self.inner.driver.tell(Fact::LookFailed { attempt, detail }).await?;
+        }
         if let Some(start) = watch {
             self.watch(start);
         }
         // Judged when the question is answered: facts told before it are applied before it.
         Ok(self.inner.driver.ask(|_| ()).await?)
+    }
+
+    /// Whether the driver has been told of this attempt.
+    async fn is_known(&self, attempt: AttemptName) -> Result<bool, Ended> {
+        let known = move |driver: &mut latido_driver::Driver<_>| {
+            let statuses = driver.subjects(std::slice::from_ref(&attempt.job));
+            statuses.first().is_some_and(|status| (status.attempt, status.epoch) == (attempt.number, attempt.epoch))
+        };
+        self.inner.driver.ask(known).await
     }
 
     /// Looks at every folder and tells of all jobs, in the order in which it is their turn, and answers which of them could
@@ -161,7 +180,7 @@ impl Jobs {
         let Looked { found, unread } = looked.map_err(|_| LookError::Ending)?.map_err(LookError::Unlisted)?;
         let found = self.inner.driver.ask(move |driver| in_turn(found, |job| driver.line(job))).await?;
         for (stamp, found) in found {
-            let job = found.job.name.clone();
+            let job = found.job.job.name.clone();
             if let Err(error) = self.judge(job.clone(), stamp, Some(found)).await {
                 tracing::error!(%job, %error, "cannot judge a job");
             }
@@ -292,7 +311,7 @@ impl Jobs {
 /// What a look at all folders found.
 #[derive(Default)]
 struct Looked {
-    found: Vec<(Stamp, FoundJob)>,
+    found: Vec<(Stamp, Found)>,
     unread: BTreeSet<SubjectName>,
 }
 
@@ -311,7 +330,7 @@ fn look_at_all(state: &StateDir) -> std::io::Result<Looked> {
     Ok(looked)
 }
 
-fn in_turn(mut found: Vec<(Stamp, FoundJob)>, line: impl Fn(&SubjectName) -> Option<u64>) -> Vec<(Stamp, FoundJob)> {
-    found.sort_by_cached_key(|(_, found)| found::turn(found, line(&found.job.name)));
+fn in_turn(mut found: Vec<(Stamp, Found)>, line: impl Fn(&SubjectName) -> Option<u64>) -> Vec<(Stamp, Found)> {
+    found.sort_by_cached_key(|(_, found)| found::turn(&found.job, line(&found.job.job.name)));
     found
 }

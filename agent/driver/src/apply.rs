@@ -109,7 +109,6 @@ impl<S: Store> Driver<S> {
         if let Some(id) = self.book.remove_job(name) {
             self.policy.handle_event(Event::JobRemoved { subject: id }, now);
             self.forget_alerts(policy::About::Subject(id));
-            self.pending.subjects.retain(|row| row.name != name.as_str());
             self.pending.removed.push(record::text(name));
             self.pending.entries.push(record::entry(wall, &record::removed("job", name)));
         }

@@ -162,6 +162,11 @@ impl Book {
         self.latest.get_mut(&id)
     }
 
+    /// All subjects, by name.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = SubjectId> {
+        self.ids.values().copied()
+    }
+
     /// The jobs by name, so that documents come in one order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&SubjectName, SubjectId, &Latest)> {
         self.ids.iter().filter_map(|(name, id)| self.latest.get(id).map(|latest| (name, *id, latest)))

@@ -63,6 +63,10 @@ impl Calendar {
         wall: WallTime,
         gap: Option<Duration>,
     ) -> Vec<(SubjectId, Expectation)> {
+        if self.checks.is_empty() {
+            (self.last, self.placed) = (Some((now, wall)), Some((now, wall)));
+            return Vec::new();
+        }
         let step = self.last.replace((now, wall)).map_or(0, |last| {
             offset(last, (now, wall)) - i128::try_from(gap.unwrap_or_default().as_millis()).unwrap_or(0)
         });

@@ -1,5 +1,7 @@
 //! The policy's actions become rows, entries and orders with names. No choice is left here.
 
+use std::collections::BTreeSet;
+
 use latido_policy::{About, Action, Attempt, CheckAction, Moment, Phase, ProcessAction, Reason, SubjectId};
 use latido_protocol::journal::Body;
 use latido_protocol::{SubjectName, WallTime};
@@ -22,7 +24,7 @@ impl<S: Store> Driver<S> {
                     epoch: attempt.epoch.0,
                     previous: translate::verdict(previous),
                     current: translate::verdict(current),
-                    reason: because.to_string(),
+                    reason: self.reason(subject, current, because),
                 };
                 self.write(subject, &body, wall);
             }
@@ -36,6 +38,7 @@ impl<S: Store> Driver<S> {
                     reason: because.to_string(),
                 };
                 self.note_line(subject, phase);
+                self.note_unpaused(subject, phase);
                 self.write(subject, &body, wall);
             }
             Action::RecordLost { subject, attempt, pickups: _, because } => {
@@ -156,18 +159,26 @@ impl<S: Store> Driver<S> {
         self.changed.extend(self.name(subject));
     }
 
-    /// Puts the subject's row into what is written next; the newest row of a name wins.
+    /// Lets the subject's row be written with the next commit, as it is then.
     pub(crate) fn touch(&mut self, subject: SubjectId) {
         if let (Some(view), Some(latest)) = (self.policy.subject(subject), self.book.latest_mut(subject)) {
             latest.row_epoch = latest.row_epoch.max(view.attempt.epoch.0);
         }
-        let row = match self.book.watched(subject) {
-            Some(watched) => self.watched_row(subject, watched),
-            None => self.job_row(subject),
+        self.touched.insert(subject);
+    }
+
+    /// Puts the rows of all that was touched into what is written next. Whoever is there again under the name of what was
+    /// removed replaces its row.
+    pub(crate) fn put_rows(&mut self) {
+        let row = |id: &SubjectId| match self.book.watched(*id) {
+            Some(watched) => self.watched_row(*id, watched),
+            None => self.job_row(*id),
         };
-        let Some(row) = row else { return };
-        self.pending.subjects.retain(|other| other.name != row.name);
-        self.pending.subjects.push(row);
+        self.pending.subjects = self.touched.iter().filter_map(row).collect();
+        if !self.pending.removed.is_empty() {
+            let names: BTreeSet<&str> = self.pending.subjects.iter().map(|row| row.name.as_str()).collect();
+            self.pending.removed.retain(|name| !names.contains(name.as_str()));
+        }
     }
 
     /// Gives who begins to wait its place in line, which its row keeps for the next agent.

@@ -1,6 +1,8 @@
 //! The status document: what the policy judged, beside the latest whole records.
 
-use latido_policy::{Moment, SubjectView};
+use std::collections::BTreeSet;
+
+use latido_policy::{Moment, SubjectId, SubjectView};
 use latido_protocol::registry::RegistryStatus;
 use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
 use latido_protocol::{Span, SubjectName};
@@ -13,27 +15,29 @@ impl<S: Store> Driver<S> {
     /// The status of all subjects, or of those named; unknown names are left out.
     pub fn subjects(&self, named: &[SubjectName]) -> Vec<SubjectStatus> {
         let now = self.listening.now();
-        let is_asked = |name: &SubjectName| named.is_empty() || named.contains(name);
-        let jobs =
-            self.book.iter().filter(|(name, _, _)| is_asked(name)).filter_map(|(_, id, latest)| {
-                self.policy.subject(id).map(|view| self.subject_status(&view, latest, now))
-            });
-        let watched = self
-            .book
-            .all_watched()
-            .filter(|(_, watched)| is_asked(&watched.name))
-            .filter_map(|(id, watched)| self.watched_status(id, watched, now));
         let at = self.moment_to_wall(now);
-        let registry = self.policy.registry();
-        let workers = match named {
+        let (ids, workers): (Vec<SubjectId>, _) = match named {
             // Among a million nobody looks for one by looking at all.
-            [_, ..] => named.iter().filter_map(|name| self.registrar.worker_named(name, registry)).collect(),
-            [] => self.workers().workers,
+            [_, ..] => {
+                let (named, registry) = (BTreeSet::from_iter(named), self.policy.registry());
+                let ids = named.iter().filter_map(|name| self.book.id(name)).collect();
+                (ids, named.iter().filter_map(|name| self.registrar.worker_named(name, registry)).collect())
+            }
+            [] => (self.book.ids().collect(), self.workers().workers),
         };
         let workers = workers.into_iter().map(|worker| crate::registry::subject(worker, at));
-        let mut subjects: Vec<SubjectStatus> = jobs.chain(watched).chain(workers).collect();
+        let others = ids.into_iter().filter_map(|id| self.status(id, now));
+        let mut subjects: Vec<SubjectStatus> = others.chain(workers).collect();
         subjects.sort_by(|one, other| one.name.cmp(&other.name));
         subjects
+    }
+
+    fn status(&self, id: SubjectId, now: Moment) -> Option<SubjectStatus> {
+        match (self.book.latest(id), self.book.watched(id)) {
+            (Some(latest), _) => Some(self.subject_status(&self.policy.subject(id)?, latest, now)),
+            (None, Some(watched)) => self.watched_status(id, watched, now),
+            (None, None) => None,
+        }
     }
 
     /// All workers and targets, of one moment.
@@ -49,6 +53,9 @@ impl<S: Store> Driver<S> {
         let mut reason = view.because.to_string();
         if let (Some(end), latido_policy::Verdict::Ended) = (end, view.verdict) {
             reason.clone_from(&end.outcome.detail);
+        }
+        if let (Some(words), latido_policy::Reason::CannotTell) = (&latest.remark, view.because) {
+            reason = format!("{reason}: {words}");
         }
         if let Some(words) = status.and_then(|status| status.excuse.as_ref()?.because.as_ref())
             && matches!(view.because, latido_policy::Reason::Excused { .. })
@@ -79,6 +86,7 @@ impl<S: Store> Driver<S> {
             state: status.and_then(|status| status.state.clone()),
             errors: status.map_or(0, |status| status.errors),
             outcome: end.map(|end| end.outcome.clone()),
+            trouble: status.filter(|_| running).and_then(|status| status.trouble.words()),
             next: next(view, latest, now),
             place: view.place,
             slots: latest.job.settings.slots.clone(),

@@ -38,6 +38,11 @@ impl<S: Store> Driver<S> {
         for id in self.book.take_reserved(unread) {
             self.forget_alerts(latido_policy::About::Subject(id));
         }
+        self.end_recovery();
+    }
+
+    /// Every job there is was told of.
+    pub(crate) fn end_recovery(&mut self) {
         self.policy.handle_event(Event::RecoveryEnded, self.listening.now());
     }
 
@@ -45,8 +50,7 @@ impl<S: Store> Driver<S> {
     /// so they have to be looked at now and then.
     pub fn in_doubt(&self) -> Vec<SubjectName> {
         let is_in_doubt = |id| {
-            let verdict = self.policy.subject(id).map(|view| view.verdict);
-            matches!(verdict, Some(latido_policy::Verdict::Unknown | latido_policy::Verdict::Orphaned))
+            matches!(self.policy.verdict(id), Some(latido_policy::Verdict::Unknown | latido_policy::Verdict::Orphaned))
         };
         self.book.iter().filter(|(_, id, _)| is_in_doubt(*id)).map(|(name, _, _)| name.clone()).collect()
     }
@@ -107,6 +111,7 @@ impl<S: Store> Driver<S> {
                 history,
                 attempt,
                 ended_ago,
+                unpaused_ago: translate::unpaused_ago(&found.wanted, wall),
                 recorded,
                 is_given_up,
             },
@@ -192,9 +197,7 @@ fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
     let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
     translate::begin(&mut history, &latest.start);
     match &latest.state {
-        FoundState::Ended(end) => {
-            (history, Duration::from_millis(wall.as_millis().saturating_sub(end.ended_at.as_millis())))
-        }
+        FoundState::Ended(end) => (history, translate::between(end.ended_at, wall)),
         FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => (history, Duration::ZERO),
     }
 }

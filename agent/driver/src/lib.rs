@@ -36,7 +36,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use latido_policy::{Event, GroupSettings, Moment, Policy};
+use latido_policy::{Event, GroupSettings, Moment, Policy, SubjectId};
 use latido_protocol::SubjectName;
 use latido_protocol::registry::Reply;
 use latido_store::{Batch, NewEntry, Store, StoreError};
@@ -99,6 +99,8 @@ pub struct Driver<S> {
     checks_saved_at: Option<Moment>,
     history_every: Duration,
     pending: Batch,
+    /// subjects whose rows are written with the next commit
+    touched: BTreeSet<SubjectId>,
     /// what was written into the journal since the last step
     written: Vec<NewEntry>,
     /// where the driver is recorded, if it is
@@ -149,9 +151,9 @@ impl<S: Store> Driver<S> {
         policy.handle_event(Event::RecoveryBegan, listening.now());
         let rows = store.registry()?;
         let beats_lost = rows.beats_lost.clone();
-        for event in registrar.restore(rows, listening.now()) {
-            policy.handle_event(Event::Registry(event), listening.now());
-        }
+        let now = listening.now();
+        registrar.restore(rows, now, |event| policy.handle_event(Event::Registry(event), now));
+        policy.handle_event(Event::BaselineRemembered { moment: registrar.written_baseline() }, now);
         Ok(Self {
             policy,
             alerts: AlertBook { remembered: Some((store.alerts()?, store.silences()?)), ..AlertBook::default() },
@@ -169,6 +171,7 @@ impl<S: Store> Driver<S> {
             checks_saved_at: None,
             history_every,
             pending: Batch::default(),
+            touched: BTreeSet::new(),
             written: Vec::new(),
             recording: None,
             orders: Vec::new(),
@@ -262,7 +265,7 @@ impl<S: Store> Driver<S> {
 
     /// Whether the store has everything that was decided.
     pub fn is_written(&self) -> bool {
-        self.pending == Batch::default()
+        self.pending == Batch::default() && self.touched.is_empty()
     }
 
     /// The store, for what the policy has no part in: the sinks' cursors, the plugins' state, trimming.
@@ -292,6 +295,9 @@ impl<S: Store> Driver<S> {
 
     /// Tells the policy whether the store took what was recorded. What follows is recorded with the next step.
     fn tell_store(&mut self, failed: bool) {
+        if self.alerts.store_is_away == failed {
+            return;
+        }
         let event = if failed { Event::StoreFailed } else { Event::StoreRecovered };
         self.policy.handle_event(event, self.listening.now());
         self.store_answered(failed);
@@ -304,6 +310,7 @@ impl<S: Store> Driver<S> {
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
+        self.put_rows();
         let pending = &mut self.pending;
         if *pending == Batch::default() {
             return Ok(());
@@ -323,6 +330,7 @@ impl<S: Store> Driver<S> {
                     tracing::error!(refused = ?committed.refused, "the store holds newer rows: does another agent write to it?");
                 }
                 self.written.append(&mut std::mem::take(pending).entries);
+                self.touched.clear();
                 Ok(())
             }
             Err(error) => {
@@ -348,12 +356,8 @@ impl<S: Store> Driver<S> {
         self.pending.entries.push(record::entry(wall, &record::noted("beats-lost", detail)));
     }
 
-    /// Keeps what waits for the store within bounds: the newest row of each subject, and beats up to a number.
+    /// Keeps what waits for the store within bounds: beats up to a number. There is one row for each subject.
     fn bound_pending(&mut self) {
-        let mut seen = BTreeSet::new();
-        self.pending.subjects.reverse();
-        self.pending.subjects.retain(|row| seen.insert(row.name.clone()));
-        self.pending.subjects.reverse();
         // How long was listened is written again with the next step.
         self.pending.registry.retain(|write| !registry::is_passing(write));
         let beats = self.pending.entries.iter().filter(|entry| entry.kind == "beat").count();

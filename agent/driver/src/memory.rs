@@ -10,7 +10,7 @@ use latido_protocol::files::Identity;
 use serde::{Deserialize, Serialize};
 
 use crate::translate;
-use crate::watched::{CheckLatest, ProcessLatest};
+use crate::watched::{CheckLatest, Paused, ProcessLatest};
 
 /// The rest of a row as JSON.
 pub(crate) fn text(row: &impl Serialize) -> String {
@@ -53,6 +53,19 @@ pub(crate) struct ProcessRow {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Pause {
     until: Option<WallTime>,
+    /// listening time since it began
+    #[serde(default)]
+    lasted_ms: u64,
+}
+
+impl Pause {
+    fn of(pause: Paused, now: Moment) -> Self {
+        Self { until: pause.until, lasted_ms: millis(now.since(pause.since)) }
+    }
+
+    fn recall(self, now: Moment) -> Paused {
+        Paused { until: self.until, since: before(now, self.lasted_ms) }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -106,7 +119,7 @@ impl Expected {
 impl CheckRow {
     pub(crate) fn of(
         latest: &CheckLatest,
-        pause: Option<Option<WallTime>>,
+        pause: Option<Paused>,
         memory: &CheckMemory,
         pending: Option<WallTime>,
         now: Moment,
@@ -115,7 +128,7 @@ impl CheckRow {
         let id = |run: Fingerprint| latest.run_ids.get(&run).cloned();
         Self {
             definition: latest.timing.definition(),
-            pause: pause.map(|until| Pause { until }),
+            pause: pause.map(|pause| Pause::of(pause, now)),
             last: match memory.last {
                 LastRun::Unheard => Last::Unheard,
                 LastRun::Begun => Last::Begun,
@@ -138,8 +151,8 @@ impl CheckRow {
         }
     }
 
-    pub(crate) fn pause(&self) -> Option<Option<WallTime>> {
-        self.pause.map(|pause| pause.until)
+    pub(crate) fn pause(&self, now: Moment) -> Option<Paused> {
+        self.pause.map(|pause| pause.recall(now))
     }
 
     pub(crate) fn pending(&self) -> Option<WallTime> {
@@ -176,16 +189,16 @@ impl CheckRow {
 }
 
 impl ProcessRow {
-    pub(crate) fn of(latest: &ProcessLatest, pause: Option<Option<WallTime>>) -> Self {
+    pub(crate) fn of(latest: &ProcessLatest, pause: Option<Paused>, now: Moment) -> Self {
         Self {
             definition: latest.definition.clone(),
-            pause: pause.map(|until| Pause { until }),
+            pause: pause.map(|pause| Pause::of(pause, now)),
             identity: latest.identity.clone(),
         }
     }
 
-    pub(crate) fn pause(&self) -> Option<Option<WallTime>> {
-        self.pause.map(|pause| pause.until)
+    pub(crate) fn pause(&self, now: Moment) -> Option<Paused> {
+        self.pause.map(|pause| pause.recall(now))
     }
 }
 

@@ -7,11 +7,12 @@ mod beats;
 pub mod conformance;
 mod embed;
 mod names;
+mod notes;
 mod restore;
 mod rows;
 mod status;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ pub(crate) use status::subject;
 
 use crate::translate::fingerprint;
 use names::Names;
+use notes::{Note, Notes};
 
 /// A beat every 30 s where nobody says otherwise.
 pub const INTERVAL: Duration = Duration::from_secs(30);
@@ -65,17 +67,6 @@ pub(crate) struct Carried {
     pub(crate) changed: Vec<SubjectName>,
 }
 
-/// What is kept of a worker beside the policy's record.
-#[derive(Clone, Debug)]
-pub(crate) struct Note {
-    registered_at: WallTime,
-    beat_at: Option<WallTime>,
-    host: Option<String>,
-    pid: Option<u32>,
-    state: Option<String>,
-    active_job: Option<String>,
-}
-
 /// Names on one side, the policy's numbers on the other, and the texts between.
 #[derive(Debug)]
 pub(crate) struct Registrar {
@@ -83,21 +74,24 @@ pub(crate) struct Registrar {
     workers: Names<SubjectName>,
     targets: Names<TargetName>,
     settings: BTreeMap<SubjectName, GroupSettings>,
-    notes: BTreeMap<WorkerId, Note>,
+    notes: Notes,
     /// what targets were claimed for
     events: BTreeMap<TargetId, String>,
     /// the texts of questions, until they are answered: only what the policy took is kept
     asked: BTreeMap<u64, Asked>,
-    /// workers whose newest beat is not kept yet
-    dirty: BTreeSet<WorkerId>,
     /// beats are due to be kept; they stay so while the store is away
     beats_are_due: bool,
+    beats_given_at: Option<Moment>,
     /// the first whose beat is still to be given in this round, in which everybody's is
     round: Option<WorkerId>,
+    /// workers of the round that the next batch has room for
+    round_step: u32,
     /// numbers that may be free when all actions are carried
     leaving: Vec<Leaving>,
     written_epoch: Epoch,
     written_at: Option<Moment>,
+    /// no silence from before this moment counts, as it was written last
+    written_baseline: Moment,
     line: Line,
 }
 
@@ -134,6 +128,10 @@ impl Line {
     }
 }
 
+/// A restart has to know for so long how long ago silence began to count: longer than ordinary ttls. Whoever has a longer one
+/// gets the time of a later restart as a present.
+const BASELINE_KEPT_FOR: Duration = Duration::from_secs(3600);
+
 /// How long a beat may wait for the disk, and how much listening time a restart may lose.
 pub(crate) const WRITE_EVERY: Duration = Duration::from_secs(1);
 
@@ -145,15 +143,17 @@ impl Registrar {
             workers: Names::default(),
             targets: Names::default(),
             settings: BTreeMap::new(),
-            notes: BTreeMap::new(),
+            notes: Notes::default(),
             events: BTreeMap::new(),
             asked: BTreeMap::new(),
-            dirty: BTreeSet::new(),
             beats_are_due: false,
+            beats_given_at: None,
             round: None,
+            round_step: 0,
             leaving: Vec::new(),
             written_epoch: Epoch(0),
             written_at: None,
+            written_baseline: Moment::ORIGIN,
             line: Line { began_at: now, listened: Duration::ZERO },
         }
     }
@@ -167,16 +167,16 @@ impl Registrar {
 
     fn group_added(&mut self, name: &SubjectName) -> RegistryEvent {
         let settings = self.settings.get(name).copied().unwrap_or_else(default_group);
-        RegistryEvent::GroupAdded { group: GroupId(self.groups.add(name)), settings, instance: Epoch(0) }
+        RegistryEvent::GroupAdded { group: GroupId(self.groups.add(name.clone())), settings, instance: Epoch(0) }
     }
 
     /// The group's number, with the event that makes it known where it is not.
     fn group(&mut self, name: &SubjectName, events: &mut Vec<RegistryEvent>) -> GroupId {
         if self.groups.number(name).is_none() {
             events.push(self.group_added(name));
-            self.leaving.push(Leaving::Group(GroupId(self.groups.add(name))));
+            self.leaving.push(Leaving::Group(GroupId(self.groups.add(name.clone()))));
         }
-        GroupId(self.groups.add(name))
+        GroupId(self.groups.add(name.clone()))
     }
 
     /// Turns a question into events, or answers it where nobody of that name is known.
@@ -191,7 +191,7 @@ impl Registrar {
             Question::Beat(beat) => self.beat(number, beat, wall)?,
             Question::Claim { target, event, worker, epoch } => {
                 let from = self.speaker(&worker, epoch)?;
-                let target = TargetId(self.targets.add(&target));
+                let target = TargetId(self.targets.add(target));
                 self.leaving.push(Leaving::Target(target));
                 let event = String::from(event);
                 let fingerprint = fingerprint(&event);
@@ -201,7 +201,7 @@ impl Registrar {
             Question::Assign { target, group } => {
                 // An assignment to workers that nobody knows makes no group: its name is a slip.
                 let group = self.groups.number(&group).map(GroupId).ok_or_else(|| unknown_group(&group))?;
-                let target = TargetId(self.targets.add(&target));
+                let target = TargetId(self.targets.add(target));
                 self.leaving.push(Leaving::Target(target));
                 RegistryEvent::AssignAsked { ticket: number, group, target }
             }
@@ -242,7 +242,7 @@ impl Registrar {
         let settings = self.settings.get(&asked.group).copied().unwrap_or_else(default_group);
         let lease = lease(&asked, settings.lease)?;
         let Registration { worker, group, instance, host, pid, .. } = asked;
-        let (group, worker) = (self.group(&group, events), WorkerId(self.workers.add(&worker)));
+        let (group, worker) = (self.group(&group, events), WorkerId(self.workers.add(worker)));
         self.leaving.push(Leaving::Worker(worker));
         let note = Note { registered_at: wall, beat_at: None, host, pid, state: None, active_job: None };
         self.asked.insert(ticket, Asked::Registration(worker, note));
@@ -288,7 +288,7 @@ impl Registrar {
 
     /// The host that a worker says it is on.
     pub(crate) fn host(&self, worker: WorkerId) -> Option<String> {
-        self.notes.get(&worker)?.host.clone()
+        self.notes.of(worker)?.host.clone()
     }
 
     /// Frees the numbers of whom nobody knows any more, and answers which workers those were. Called when every action
@@ -299,8 +299,7 @@ impl Registrar {
             match leaving {
                 Leaving::Worker(worker) if registry.worker(worker).is_none() => {
                     self.workers.remove(worker.0);
-                    self.notes.remove(&worker);
-                    self.dirty.remove(&worker);
+                    self.notes.remove(worker);
                     gone.push(worker);
                 }
                 Leaving::Group(group) if registry.group(group).is_none() => self.groups.remove(group.0),
@@ -316,20 +315,22 @@ impl Registrar {
 
     /// When what changes by itself is to be written, as far as anything does.
     pub(crate) fn write_at(&self, registry: &Registry, now: Moment) -> Option<Moment> {
-        self.waits(registry).then(|| self.written_at.map_or(now, |written| written.after(WRITE_EVERY)))
+        let next = |last: Option<Moment>| last.map_or(now, |last| last.after(WRITE_EVERY));
+        let beats = self.beats_wait().then(|| if self.beats_are_many() { now } else { next(self.beats_given_at) });
+        self.waits(registry).then(|| next(self.written_at)).into_iter().chain(beats).min()
     }
 
     /// Answers whether beats wait for the disk, or a lease runs: how long was listened is a part of its silence, which
     /// has to add up over restarts.
     fn waits(&self, registry: &Registry) -> bool {
-        !self.dirty.is_empty() || self.round.is_some() || registry.poll_timeout().is_some()
+        self.beats_wait() || registry.poll_timeout().is_some()
     }
 }
 
 /// Answers whether the change is made again by itself: how long was listened replaces the last.
 pub(crate) fn is_passing(write: &RegistryWrite) -> bool {
     match write {
-        RegistryWrite::Listened(_) => true,
+        RegistryWrite::Listened { .. } => true,
         RegistryWrite::Group(_)
         | RegistryWrite::Worker(_)
         | RegistryWrite::Reap { .. }

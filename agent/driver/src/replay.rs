@@ -131,7 +131,12 @@ impl<C: Conditions> Replay<C> {
         }
         let settings = self.conditions.settings(beginning.settings.clone());
         let store = MemoryStore::of(beginning.rows.clone());
-        self.driver = Some(Driver::with_settings(store, &settings).map_err(ReplayError::Rows)?);
+        let mut driver = Driver::with_settings(store, &settings).map_err(ReplayError::Rows)?;
+        if !beginning.is_start {
+            // The agent had been told of every job long before, and judged them.
+            driver.end_recovery();
+        }
+        self.driver = Some(driver);
         (self.planned, self.wake_in) = (Duration::ZERO, Duration::ZERO);
         Ok(())
     }

@@ -133,17 +133,29 @@ pub fn lease(settings: &JobSettings) -> policy::Lease {
     }
 }
 
-/// What is wanted; a pause counts from `at`.
+/// What is wanted; a pause counts from `at`, and one that is over by then is nothing that anybody wants.
 pub(crate) fn want(wanted: &Wanted, at: WallTime) -> policy::Want {
     match wanted.want {
         Want::Run => policy::Want::Run,
         Want::Stop => policy::Want::Stop,
         Want::Resume => policy::Want::Resume,
-        Want::Pause => {
-            let left = |until: WallTime| Duration::from_millis(until.as_millis().saturating_sub(at.as_millis()));
-            policy::Want::Pause(wanted.until.map(left))
-        }
+        Want::Pause if wanted.until.is_some_and(|until| until <= at) => policy::Want::Run,
+        Want::Pause => policy::Want::Pause(wanted.until.map(|until| between(at, until))),
     }
+}
+
+/// How long before `at` a pause ended: by itself, or by a person, whose last word was that it runs.
+pub(crate) fn unpaused_ago(wanted: &Wanted, at: WallTime) -> Option<Duration> {
+    match wanted.want {
+        Want::Run => Some(between(wanted.at, at)),
+        Want::Pause => wanted.until.filter(|until| *until <= at).map(|until| between(until, at)),
+        Want::Stop | Want::Resume => None,
+    }
+}
+
+/// From one moment of the calendar to another; zero where the other is the earlier one.
+pub(crate) fn between(earlier: WallTime, later: WallTime) -> Duration {
+    Duration::from_millis(later.as_millis().saturating_sub(earlier.as_millis()))
 }
 
 /// The word by which a job says of itself that it fails (`latido beat --state failing`, `--fail`).
@@ -322,7 +334,7 @@ pub(crate) fn recorded_verdict(verdict: &str) -> Option<policy::Verdict> {
         policy::Verdict::Unknown,
         policy::Verdict::Ended,
     ];
-    verdicts.into_iter().find(|known| self::verdict(*known).to_string() == verdict)
+    verdicts.into_iter().find(|known| self::verdict(*known).as_str() == verdict)
 }
 
 /// What the store's row says of a subject; `None` for words of another version.

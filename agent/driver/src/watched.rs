@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use latido_policy::{
-    self as policy, CheckEvent, CheckFound, CheckSchedule, CheckSettings, Event, Fingerprint, Moment, ProcessEvent,
-    ProcessFound, ProcessSettings, Recorded, Sighting, SubjectId,
+    self as policy, CheckEvent, CheckFound, CheckSchedule, CheckSettings, Event, Fingerprint, Moment, PauseFound,
+    Phase, ProcessEvent, ProcessFound, ProcessSettings, Recorded, Sighting, SubjectId,
 };
 use latido_protocol::files::{Budget, Identity, Spent};
 use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
@@ -23,9 +23,32 @@ const SAVE_EVERY: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
     pub(crate) name: SubjectName,
-    /// when its pause ends; `Some(None)` is until it is told otherwise
-    pub(crate) pause: Option<Option<WallTime>>,
+    pub(crate) pause: Option<Paused>,
     pub(crate) of_kind: OfKind,
+}
+
+/// The pause of a subject that is only watched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paused {
+    /// when it ends; `None` is when it is told otherwise
+    pub(crate) until: Option<WallTime>,
+    /// when it began on the time line
+    pub(crate) since: Moment,
+}
+
+impl Paused {
+    fn is_over(self, at: WallTime) -> bool {
+        self.until.is_some_and(|until| until <= at)
+    }
+
+    fn left(self, at: WallTime) -> Option<Duration> {
+        self.until.map(|until| translate::between(at, until))
+    }
+
+    /// What the policy is told of it where it was found.
+    fn found(self, now: Moment, at: WallTime) -> PauseFound {
+        PauseFound { left: self.left(at), lasted: now.since(self.since) }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -114,16 +137,18 @@ impl<S: Store> Driver<S> {
         let mut pause = None;
         if let Some(row) = row {
             pending = row.pending();
-            pause = row.pause();
+            pause = row.pause(now);
             latest.run_ids = row.run_ids();
             (latest.last_signal, latest.signals, latest.state) = (row.last_signal, row.signals, row.state.clone());
             latest.last_kept.clone_from(&row.last_kept);
-            found = CheckFound { memory: Some(row.recall(now)), pause: left(pause, wall), ..found };
+            let pause = pause.map(|pause: Paused| pause.found(now, wall));
+            found = CheckFound { memory: Some(row.recall(now)), pause, ..found };
         }
         let schedule = match &timing {
             Timing::Every(length) => CheckSchedule::Every(*length),
             Timing::Calendar(_) => CheckSchedule::Calendar,
         };
+        let pause = pause.filter(|pause| !pause.is_over(wall));
         let id = self.book.add_watched(Watched { name, pause, of_kind: OfKind::Check(latest) });
         let settings = CheckSettings { schedule, grace, run_for };
         self.policy.handle_event(Event::Check(CheckEvent::Added { subject: id, settings, found }), now);
@@ -140,9 +165,9 @@ impl<S: Store> Driver<S> {
         let row = row.filter(|row| row.definition == definition);
         // What was recorded of another definition says nothing of this one, but its verdict is what changes.
         let identity = row.as_ref().and_then(|row| row.identity.clone());
-        let pause = row.as_ref().and_then(ProcessRow::pause);
-        let found =
-            ProcessFound { seen: identity.as_ref().map(translate::process), pause: left(pause, wall), recorded };
+        let pause = row.as_ref().and_then(|row| row.pause(now)).filter(|pause| !pause.is_over(wall));
+        let seen = identity.as_ref().map(translate::process);
+        let found = ProcessFound { seen, pause: pause.map(|pause| pause.found(now, wall)), recorded };
         let of_kind = OfKind::Process(ProcessLatest { definition, identity, detail: None });
         let id = self.book.add_watched(Watched { name, pause, of_kind });
         let settings = ProcessSettings { start_within };
@@ -222,11 +247,12 @@ impl<S: Store> Driver<S> {
         }
     }
 
-    fn pause_changed(&mut self, name: &SubjectName, pause: Option<Option<WallTime>>, now: Moment, wall: WallTime) {
+    fn pause_changed(&mut self, name: &SubjectName, until: Option<Option<WallTime>>, now: Moment, wall: WallTime) {
         let Some(subject) = self.book.id(name) else { return };
         let Some(watched) = self.book.watched_mut(subject) else { return };
-        watched.pause = pause;
-        let event = match (&watched.of_kind, left(pause, wall)) {
+        let since = watched.pause.map_or(now, |pause| pause.since);
+        watched.pause = until.map(|until| Paused { until, since });
+        let event = match (&watched.of_kind, watched.pause.map(|pause| pause.left(wall))) {
             (OfKind::Check(_), Some(length)) => Event::Check(CheckEvent::PauseWanted { subject, length }),
             (OfKind::Check(_), None) => Event::Check(CheckEvent::UnpauseWanted { subject }),
             (OfKind::Process(_), Some(length)) => Event::Process(ProcessEvent::PauseWanted { subject, length }),
@@ -234,6 +260,13 @@ impl<S: Store> Driver<S> {
         };
         self.policy.handle_event(event, now);
         self.touch(subject);
+    }
+
+    /// Takes note that a pause is over, so that no restart finds it.
+    pub(crate) fn note_unpaused(&mut self, subject: SubjectId, phase: Phase) {
+        if let Some(watched) = self.book.watched_mut(subject).filter(|_| phase != Phase::Paused) {
+            watched.pause = None;
+        }
     }
 
     /// Hands the calendar's moments to the policy.
@@ -255,6 +288,21 @@ impl<S: Store> Driver<S> {
         }
     }
 
+    /// Why a subject has its verdict, in words. What is the matter with a check may lie in a run that never told its end.
+    pub(crate) fn reason(&self, id: SubjectId, verdict: policy::Verdict, because: policy::Reason) -> String {
+        let reason = because.to_string();
+        let is_bad = matches!(verdict, policy::Verdict::Stale | policy::Verdict::Hung | policy::Verdict::Failing);
+        let oldest = self.policy.check_memory(id).filter(|_| is_bad).and_then(|memory| memory.runs.open().next());
+        let Some((run, Some(Watched { of_kind: OfKind::Check(latest), .. }))) =
+            oldest.map(|run| (run, self.book.watched(id)))
+        else {
+            return reason;
+        };
+        let name =
+            run.id.and_then(|id| latest.run_ids.get(&id)).map_or_else(|| "a run".to_owned(), |id| format!("run {id}"));
+        format!("{reason}; {name} has been open since {}", self.moment_to_wall(run.began))
+    }
+
     /// The row of a subject that is only watched.
     pub(crate) fn watched_row(&self, id: SubjectId, watched: &Watched) -> Option<SubjectRow> {
         let view = self.policy.subject(id)?;
@@ -265,14 +313,14 @@ impl<S: Store> Driver<S> {
                 let row = CheckRow::of(latest, watched.pause, &memory, self.calendar.pending(id), now);
                 (latest.last_signal, latest.signals, memory::text(&row))
             }
-            OfKind::Process(latest) => (None, 0, memory::text(&ProcessRow::of(latest, watched.pause))),
+            OfKind::Process(latest) => (None, 0, memory::text(&ProcessRow::of(latest, watched.pause, now))),
         };
         Some(SubjectRow {
             name: record::text(&watched.name),
             kind: translate::kind(watched.kind()).to_owned(),
             verdict: translate::verdict(view.verdict).to_string(),
             phase: translate::phase(view.phase).to_string(),
-            reason: view.because.to_string(),
+            reason: self.reason(id, view.verdict, view.because),
             since_ms: self.moment_to_wall(view.since).as_millis(),
             last_beat_ms: last_beat.map(WallTime::as_millis),
             sequence,
@@ -284,7 +332,7 @@ impl<S: Store> Driver<S> {
     /// The status of a subject that is only watched.
     pub(crate) fn watched_status(&self, id: SubjectId, watched: &Watched, now: Moment) -> Option<SubjectStatus> {
         let view = self.policy.subject(id)?;
-        let mut reason = view.because.to_string();
+        let mut reason = self.reason(id, view.verdict, view.because);
         let (mut last_beat, mut state, mut pid, mut host) = (None, None, None, String::new());
         let policy;
         match &watched.of_kind {
@@ -326,13 +374,8 @@ impl<S: Store> Driver<S> {
             state,
             errors: 0,
             outcome: None,
+            trouble: None,
             next: view.next.map(|(step, at)| Next { what: step.to_string(), in_s: Some(Span(at.since(now))) }),
         })
     }
-}
-
-/// What is left of a pause.
-fn left(pause: Option<Option<WallTime>>, at: WallTime) -> Option<Option<Duration>> {
-    let length = |until: WallTime| Duration::from_millis(until.as_millis().saturating_sub(at.as_millis()));
-    pause.map(|until| until.map(length))
 }

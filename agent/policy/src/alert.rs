@@ -94,7 +94,7 @@ impl Alert {
             self.severity = severity;
         }
         match self.state {
-            State::Quiet { until } => self.when_quiet(until, input, terms),
+            State::Quiet { until: _ } => self.when_quiet(input, terms),
             State::Pending { since, sweeps } => self.when_pending(since, sweeps, input, terms),
             State::Confirmed { sweeps, tell_at, ended_at } => {
                 self.when_confirmed(sweeps, tell_at, ended_at, input, terms)
@@ -106,15 +106,15 @@ impl Alert {
         }
     }
 
-    fn when_quiet(&mut self, until: Moment, input: Input, terms: &Terms<'_>) -> Effect {
+    fn when_quiet(&mut self, input: Input, terms: &Terms<'_>) -> Effect {
         match input {
             Input::Found(_) => {
                 self.began = terms.now;
                 self.pend(terms.now, 1, terms)
             }
-            Input::TimeCame if terms.now >= until => Effect::Over,
-            Input::Removed => Effect::Over,
-            Input::NotFound | Input::TimeCame => Effect::Nothing,
+            // The end of its quiet is all that it waits for.
+            Input::TimeCame | Input::Removed => Effect::Over,
+            Input::NotFound => Effect::Nothing,
             Input::Tell | Input::Join | Input::Acknowledged => Effect::Refused,
         }
     }

@@ -148,9 +148,9 @@ pub enum Telling {
         /// how many
         subjects: u32,
     },
-    /// More subjects have it than was told.
+    /// Others have it than was told.
     Grew {
-        /// how many in all
+        /// how many have it by now
         subjects: u32,
     },
     /// It comes and goes: from here on only its end is told, or that it holds steadily.
@@ -217,7 +217,8 @@ impl fmt::Display for Telling {
             Self::Began { sweeps: 1 } => f.write_str("it was found"),
             Self::Began { sweeps } => write!(f, "it was found {sweeps} times in a row"),
             Self::BeganForMany { subjects } => write!(f, "{subjects} subjects have it at once"),
-            Self::Grew { subjects } => write!(f, "{subjects} subjects have had it so far"),
+            Self::Grew { subjects: 1 } => f.write_str("1 subject has it by now"),
+            Self::Grew { subjects } => write!(f, "{subjects} subjects have it by now"),
             Self::Flaps { comings } => {
                 write!(f, "it comes and goes, {comings} times so far; told again when that is over")
             }

@@ -162,10 +162,8 @@ impl Alerts {
     /// An alert of the agent's own: `severity` while it holds, `None` when it does not.
     pub(crate) fn note(&mut self, condition: Condition, about: About, severity: Option<Severity>, now: Moment) {
         let alert = AlertKey { rule: RuleName::Agent, about, condition };
-        match severity {
-            Some(severity) => self.find(alert, severity, None, now),
-            None if self.all.contains_key(&alert) => {}
-            None => return,
+        if let Some(severity) = severity {
+            self.find(alert, severity, None, now);
         }
         self.end_call(alert, now);
     }
@@ -215,9 +213,7 @@ impl Alerts {
             self.groups.restore(key);
         }
         if key.about == About::Group {
-            let group = self.groups.of(Class::of(key));
-            group.had = record.subjects;
-            group.tell(told_at);
+            self.groups.of(Class::of(key)).restore(record.subjects, told_at);
         }
         if key.rule == RuleName::Agent {
             self.unproven.insert(key, now.after(FOUND_AGAIN_WITHIN));

@@ -37,16 +37,18 @@ fn jittered(whole: Duration, seed: u64) -> Duration {
     whole.saturating_sub((most / (1 << 16)).saturating_mul(share))
 }
 
-/// Spreads neighbouring seeds (the finalizer of `SplitMix64`).
+/// Spreads neighbouring seeds over the upper half of its bits (the finalizer of `SplitMix64`, without its last step, which
+/// mends the lower half).
 const fn scrambled(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeSet;
+
     use super::*;
 
     /// The delay without its jitter, which shortens it by less than a fifth.
@@ -61,5 +63,11 @@ mod tests {
             let delay = relaunch_delay(refusals, 7);
             assert!(near(delay, whole), "{delay:?} is not near {whole}s");
         }
+    }
+
+    #[test]
+    fn launches_that_were_refused_together_are_ordered_again_one_by_one() {
+        let delays: BTreeSet<Duration> = (0..32).map(|seed| relaunch_delay(9, seed)).collect();
+        assert_eq!(delays.len(), 32);
     }
 }

@@ -10,8 +10,9 @@ use crate::{Limit, Moment};
 /// are late by a second now and then, never puts off a verdict for good.
 const GAP_MIN: Duration = Duration::from_secs(10);
 
-/// Subjects that fell silent together turn stale within one interval. So long are they counted together.
-const TOGETHER_FOR: Duration = Duration::from_secs(30);
+/// Subjects that fell silent together turn stale within one interval of one another, and this is the usual one. So long
+/// are they counted together, and so far ahead is looked for others before the first of them is believed.
+pub(crate) const TOGETHER_FOR: Duration = Duration::from_secs(30);
 
 /// A blackout that shows no other sign for this long is over.
 const CALM_AFTER: Duration = Duration::from_secs(60);
@@ -64,6 +65,16 @@ struct Together {
     since: Moment,
 }
 
+/// How many turn stale in a sweep, and how many are about to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Silent {
+    /// who turns stale, of those that were heard since the baseline
+    pub(crate) fresh: u32,
+    /// who has missed beats as well, and turns stale within an interval unless it is heard. Nobody has to wait until they
+    /// have: a mass is known by its first.
+    pub(crate) ahead: u32,
+}
+
 /// Guards every verdict that is drawn from silence, whatever the kind of subject. Silence counts from
 /// [`baseline`](Self::baseline) on at the earliest; who asks it for that, and asks [`believes`](Self::believes) before a
 /// sweep acts, is guarded.
@@ -108,14 +119,20 @@ impl Blackout {
         heard_at >= self.baseline
     }
 
-    /// Answers whether a sweep may act in which `fresh` subjects turn stale of `watched`. If not, a new baseline holds.
-    pub(crate) fn believes(&mut self, voices: Voices, fresh: u32, watched: u32, now: Moment) -> bool {
+    /// No silence from before this moment counts either, as the agent before this one knew.
+    pub(crate) fn remember(&mut self, baseline: Moment) {
+        self.baseline = self.baseline.max(baseline);
+    }
+
+    /// Answers whether a sweep may act in which so many fall silent of `watched`. If not, a new baseline holds.
+    pub(crate) fn believes(&mut self, voices: Voices, silent: Silent, watched: u32, now: Moment) -> bool {
+        let Silent { fresh, ahead } = silent;
         let together = self.together.entry(voices).or_default();
         if now.since(together.since) >= TOGETHER_FOR {
             *together = Together { count: 0, since: now };
         }
         together.count = together.count.saturating_add(fresh);
-        let stale = together.count;
+        let stale = together.count.saturating_add(ahead);
         let Limit::At(share) = self.settings.share_percent else { return true };
         let is_share = u64::from(stale) * 100 >= u64::from(share) * u64::from(watched);
         if fresh == 0 || stale < self.settings.count_min.max(1) || !is_share {
@@ -181,6 +198,10 @@ mod tests {
         Moment::ORIGIN.after(Duration::from_secs(seconds))
     }
 
+    fn fresh(fresh: u32) -> Silent {
+        Silent { fresh, ahead: 0 }
+    }
+
     fn guard() -> Blackout {
         let mut guard = Blackout::default();
         guard.set(BlackoutSettings { share_percent: Limit::At(50), count_min: 3 });
@@ -190,32 +211,46 @@ mod tests {
     #[test]
     fn it_doubts_only_when_both_bounds_are_reached() {
         for (stale, watched, believed) in [(2, 2, true), (3, 6, false), (3, 7, true), (4, 7, false)] {
-            assert_eq!(guard().believes(Voices::Jobs, stale, watched, at(1000)), believed, "{stale} of {watched}");
+            assert_eq!(
+                guard().believes(Voices::Jobs, fresh(stale), watched, at(1000)),
+                believed,
+                "{stale} of {watched}"
+            );
         }
-        assert!(Blackout::default().believes(Voices::Jobs, 900, 900, at(1000)), "not asked for");
+        assert!(Blackout::default().believes(Voices::Jobs, fresh(900), 900, at(1000)), "not asked for");
     }
 
     #[test]
     fn those_that_turn_stale_within_one_interval_are_counted_together() {
         let mut close = guard();
-        assert!((0..4).all(|step| close.believes(Voices::Jobs, 1, WATCHED, at(1000 + 7 * step))));
-        assert!(!close.believes(Voices::Jobs, 1, WATCHED, at(1028)));
+        assert!((0..4).all(|step| close.believes(Voices::Jobs, fresh(1), WATCHED, at(1000 + 7 * step))));
+        assert!(!close.believes(Voices::Jobs, fresh(1), WATCHED, at(1028)));
         let mut apart = guard();
-        assert!((0..40).all(|step| apart.believes(Voices::Jobs, 1, WATCHED, at(1000 + 8 * step))));
+        assert!((0..40).all(|step| apart.believes(Voices::Jobs, fresh(1), WATCHED, at(1000 + 8 * step))));
+    }
+
+    #[test]
+    fn the_first_of_many_is_doubted_where_the_others_are_about_to_follow() {
+        let silent = Silent { fresh: 1, ahead: 4 };
+        assert!(!guard().believes(Voices::Jobs, silent, WATCHED, at(1000)));
+        let mut guard = guard();
+        let few = Silent { ahead: 3, ..silent };
+        assert!((0..3).all(|step| guard.believes(Voices::Jobs, Silent { fresh: 0, ..few }, WATCHED, at(1000 + step))));
+        assert!(guard.believes(Voices::Jobs, few, WATCHED, at(1003)), "who is about to follow is not counted twice");
     }
 
     #[test]
     fn each_way_of_hearing_is_doubted_by_itself() {
         let mut guard = guard();
-        assert!(guard.believes(Voices::Jobs, 2, 4, at(1000)));
-        assert!(guard.believes(Voices::Workers, 2, 4, at(1000)), "two of each are not four of one");
-        assert!(!guard.believes(Voices::Workers, 1, 4, at(1001)));
+        assert!(guard.believes(Voices::Jobs, fresh(2), 4, at(1000)));
+        assert!(guard.believes(Voices::Workers, fresh(2), 4, at(1000)), "two of each are not four of one");
+        assert!(!guard.believes(Voices::Workers, fresh(1), 4, at(1001)));
     }
 
     #[test]
     fn it_begins_once_and_ends_when_it_is_calm() {
         let mut guard = guard();
-        assert!(!guard.believes(Voices::Jobs, WATCHED, WATCHED, at(1000)));
+        assert!(!guard.believes(Voices::Jobs, fresh(WATCHED), WATCHED, at(1000)));
         let cause = BlackoutCause::MassStaleness { stale: WATCHED, watched: WATCHED };
         assert_eq!(guard.poll_change(), Some(BlackoutChange::Began(cause)));
         guard.handle_store(true, at(1001));

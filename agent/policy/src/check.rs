@@ -58,11 +58,12 @@ impl Check {
             due_mark: None,
             owed: None,
         });
-        let pause = found.pause.map(|length| Pause::new(length, now));
+        let pause = found.pause.map(|pause| Pause::found(pause, now));
         let mut check = Self { subject, settings, memory, pause, shown: Shown::new(found.recorded, now) };
         if memory.next.is_none() && memory.owed.is_none() {
             check.expect_after(now);
         }
+        check.end_pause(now);
         check.settle(now, out);
         check
     }
@@ -76,7 +77,7 @@ impl Check {
         }
         self.settings = settings;
         match found.pause {
-            Some(length) => Pause::prolong(&mut self.pause, length, now),
+            Some(pause) => Pause::prolong(&mut self.pause, pause.left, now),
             None => self.unpause(now),
         }
         self.settle(now, out);
@@ -106,9 +107,7 @@ impl Check {
 
     /// Does what is due.
     pub(crate) fn time_out(&mut self, now: Moment, out: &mut Outbox) {
-        if self.pause.is_some_and(|pause| pause.is_over(now)) {
-            self.unpause(now);
-        }
+        self.end_pause(now);
         self.step(Input::TimedOut, now, out);
         self.settle(now, out);
     }
@@ -120,20 +119,17 @@ impl Check {
             return earlier(pause.until.map(|until| (NextStep::Unpause, until)), due);
         }
         let overdue = self.memory.owed.map(|owed| owed.moment.after(self.settings.grace));
-        let run_for = self.settings.run_for;
-        let overlong = run_for.and_then(|run_for| {
-            self.memory.runs.open().map(|run| run.began.after(run_for)).filter(|&moment| moment > now).min()
-        });
-        let judged = [overdue, overlong].into_iter().flatten().filter(|&moment| moment > now).min();
+        let run_for = self.settings.run_for.into_iter();
+        let overlong = run_for.flat_map(|run_for| self.memory.runs.open().map(move |run| run.began.after(run_for)));
+        let judged = overlong.chain(overdue).filter(|&moment| moment > now).min();
         earlier(judged.map(|moment| (NextStep::Judge, moment)), due)
     }
 
     /// All that is known of it.
     pub(crate) fn view(&self, at: Moment) -> SubjectView {
-        let longest = self.memory.runs.open().map(|run| at.since(run.began)).max();
         SubjectView {
             silence: self.memory.sign_at.map(|sign_at| at.since(sign_at)),
-            running: longest,
+            running: self.longest_run(at),
             ..self.shown.view(self.subject, self.judge(at), self.pause, self.next(at), at)
         }
     }
@@ -296,6 +292,13 @@ impl Check {
         };
     }
 
+    /// Ends a pause that is over.
+    fn end_pause(&mut self, now: Moment) {
+        if self.pause.is_some_and(|pause| pause.is_over(now)) {
+            self.unpause(now);
+        }
+    }
+
     /// Ends a pause, whose time does not count.
     fn unpause(&mut self, now: Moment) {
         let Some(pause) = self.pause.take() else { return };
@@ -324,7 +327,10 @@ impl Check {
             LastRun::Failed { at, status } => (Verdict::Failing, self.failing(status, now.since(at), now)),
             LastRun::Unended { began } => (Verdict::Stale, CheckReason::RunUnended { ago: now.since(began) }),
             LastRun::Unheard => self.judge_unheard(now),
-            LastRun::Begun => self.judge_heard(CheckReason::RunUnderWay { running: self.longest_run(now) }, now),
+            LastRun::Begun => {
+                let running = self.longest_run(now).unwrap_or_default();
+                self.judge_heard(CheckReason::RunUnderWay { running }, now)
+            }
             LastRun::Succeeded { at } => self.judge_heard(CheckReason::InTime { ago: now.since(at) }, now),
         };
         Judgement { verdict, because: Reason::Check(because) }
@@ -355,10 +361,10 @@ impl Check {
     fn judge_heard(&self, otherwise: CheckReason, now: Moment) -> (Verdict, CheckReason) {
         let grace = self.settings.grace;
         let overdue = self.memory.owed.map(|owed| (now.since(owed.moment), owed.in_gap));
-        let running = self.longest_run(now);
+        let run = self.longest_run(now).zip(self.settings.run_for);
         if let Some((overdue, in_gap)) = overdue.filter(|&(overdue, _)| overdue >= grace) {
             (Verdict::Stale, CheckReason::NotSignaled { overdue, grace, in_gap })
-        } else if let Some(run_for) = self.settings.run_for.filter(|&run_for| self.has_run() && running >= run_for) {
+        } else if let Some((running, run_for)) = run.filter(|(running, run_for)| running >= run_for) {
             (Verdict::Hung, CheckReason::RunTooLong { running, run_for })
         } else if let Some((overdue, in_gap)) = overdue {
             (Verdict::Late, CheckReason::Overdue { overdue, grace, in_gap })
@@ -367,12 +373,9 @@ impl Check {
         }
     }
 
-    fn has_run(&self) -> bool {
-        self.memory.runs.open().next().is_some()
-    }
-
-    fn longest_run(&self, now: Moment) -> Duration {
-        self.memory.runs.open().map(|run| now.since(run.began)).max().unwrap_or_default()
+    /// How long the longest of its open runs has run.
+    fn longest_run(&self, now: Moment) -> Option<Duration> {
+        self.memory.runs.open().map(|run| now.since(run.began)).max()
     }
 }
 

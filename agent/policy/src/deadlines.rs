@@ -29,6 +29,11 @@ impl Deadlines {
         self.due.first().map(|&(moment, _)| moment)
     }
 
+    /// Whose deadlines come until `until`, the first one first.
+    pub(crate) fn until(&self, until: Moment) -> impl Iterator<Item = SubjectId> + '_ {
+        self.due.iter().take_while(move |(moment, _)| *moment <= until).map(|&(_, subject)| subject)
+    }
+
     /// Takes out one subject whose deadline has come.
     pub(crate) fn take_due(&mut self, now: Moment) -> Option<SubjectId> {
         self.due.first().filter(|&&(moment, _)| moment <= now)?;

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use crate::{
-    AlertEvent, Attempt, BlackoutSettings, Budget, CheckEvent, Class, Fingerprint, History, JobSettings, Limit, Pacing,
-    Phase, ProcessEvent, ProcessId, RegistryEvent, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
+    AlertEvent, Attempt, BlackoutSettings, Budget, CheckEvent, Class, Fingerprint, History, JobSettings, Limit, Moment,
+    Pacing, Phase, ProcessEvent, ProcessId, RegistryEvent, SlotId, Spent, StopReason, SubjectId, Verdict, Want,
 };
 
 /// Something that has happened.
@@ -154,7 +154,13 @@ pub enum Event {
         /// so many run at once
         running_max: Limit<u32>,
     },
-    /// The agent has started, and has not looked at every job: who holds which slot is not known.
+    /// The agent before this one let no silence from before this moment count, for reasons of its own.
+    BaselineRemembered {
+        /// where that lies on the time line
+        moment: Moment,
+    },
+    /// The agent has started, and has not looked at every job: who holds which slot is not known, and nobody is judged by
+    /// silence.
     RecoveryBegan,
     /// Every job there is was told of.
     RecoveryEnded,
@@ -177,6 +183,8 @@ pub struct Found {
     pub attempt: Option<FoundAttempt>,
     /// how long ago that ended, where it did: so much of its backoff is over
     pub ended_ago: Duration,
+    /// how long ago its last pause ended, as far as that is known: no silence from before that counts
+    pub unpaused_ago: Option<Duration>,
     /// what the store holds of it, so that a restart records nothing twice; `None` where it holds nothing
     pub recorded: Option<Recorded>,
     /// the strategy said of its latest ending that it will never work, and nobody has asked for more since

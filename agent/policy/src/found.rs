@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use crate::job::{Goal, Input, Job, Outbox, Shown};
 use crate::state::{Lost, Past, Starter, State};
 use crate::{
-    Action, Attempt, AttemptNumber, Class, Ending, Found, FoundAttempt, FoundState, JobSettings, Moment, Reason,
-    SubjectId, Verdict,
+    Action, Attempt, AttemptNumber, Class, Ending, Found, FoundAttempt, FoundState, JobSettings, Moment, ProcessId,
+    Reason, SubjectId, Verdict,
 };
 
 impl Job {
@@ -31,6 +31,7 @@ impl Job {
             refusals: 0,
             history: found.history,
             baseline,
+            is_weighed: false,
             state: State::Pending,
             because: Reason::NotStarted,
             shown: Shown {
@@ -71,6 +72,9 @@ impl Job {
                     self.history.learn(heard.checkpoint);
                 }
                 self.run(attempt, supervisor, now);
+                if let State::Running(running) = &mut self.state {
+                    running.unpaused_at = found.unpaused_ago.map(|ago| now.before(ago));
+                }
                 self.hear(heard, now, out);
             }
             FoundState::Unattended { process } => self.lose(Lost { attempt, order: None }, process, commands),
@@ -109,5 +113,20 @@ impl Job {
         }
         self.epoch = self.epoch.max(found.epoch);
         self.want(found.want, now, out);
+    }
+
+    /// It was seen once more, and its supervisor may be known only since.
+    pub(crate) fn see_again(&mut self, supervisor: ProcessId) {
+        if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
+            running.supervisor = supervisor;
+            running.is_unknown = false;
+        }
+    }
+
+    /// A look at it failed.
+    pub(crate) fn look_in_vain(&mut self) {
+        if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
+            running.is_unknown = true;
+        }
     }
 }

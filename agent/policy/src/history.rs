@@ -34,7 +34,7 @@ pub struct History {
     seen: [Option<Fingerprint>; CHECKPOINTS_MAX],
     oldest: usize,
     deaths: u32,
-    last_death: Option<Fingerprint>,
+    last_outcome: Option<Fingerprint>,
     /// time of all attempts since the last resume by hand
     ran: Duration,
     /// what all attempts ever used up
@@ -65,12 +65,12 @@ impl History {
         };
         // What nobody saw is like no other death, however short its last word says that it ran.
         let quick = ending.launch_failed || ending.is_seen && ending.ran_for < QUICK_DEATH;
-        self.deaths = match (died && quick && !progressed, self.last_death == Some(ending.outcome)) {
+        self.deaths = match (died && quick && !progressed, self.last_outcome == Some(ending.outcome)) {
             (false, _) => 0,
             (true, true) => self.deaths.saturating_add(1),
             (true, false) => 1,
         };
-        self.last_death = (self.deaths > 0).then_some(ending.outcome);
+        self.last_outcome = Some(ending.outcome);
     }
 
     /// Begins a new series of attempts because somebody asked for another one. What was seen of its checkpoints stays
@@ -329,5 +329,27 @@ mod tests {
         assert_eq!((sums(&history), history.spent().turns), ((2, 2, 10), 7));
         history.resumed_by_hand();
         assert_eq!((sums(&history), history.spent().turns), ((0, 0, 0), 7));
+    }
+
+    #[test]
+    fn a_checkpoint_from_before_a_resume_by_hand_is_no_progress_after_it() {
+        let mut history = History::default();
+        history.attempt_ended(&death(1, Some(1), Duration::ZERO));
+        history.resumed_by_hand();
+        let mut without_progress = |checkpoint| {
+            history.attempt_ended(&death(1, Some(checkpoint), Duration::ZERO));
+            history.without_progress()
+        };
+        assert_eq!([1, 2, 1].map(&mut without_progress), [1, 0, 1]);
+    }
+
+    #[test]
+    fn what_is_learnt_twice_pushes_no_other_checkpoint_out() {
+        let mut history = History::default();
+        (0..16).for_each(|checkpoint| history.learn(Some(Fingerprint(checkpoint))));
+        (0..16).for_each(|_| history.learn(Some(Fingerprint(15))));
+        history.learn(None);
+        history.attempt_ended(&death(1, Some(0), Duration::ZERO));
+        assert_eq!(history.without_progress(), 1);
     }
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::queue::{Queue, Request};
-use crate::state::{State, Then};
+use crate::state::{Past, State, Then};
 use crate::{
     Action, Attempt, AttemptNumber, Budget, Ending, Epoch, Existence, Facts, Heard, History, JobSettings, Judgement,
     LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal, Reason, Spent, SubjectId,
@@ -138,6 +138,8 @@ pub(crate) struct Job {
     pub(crate) history: History,
     /// no silence from before this moment counts, for reasons of the agent's own
     pub(crate) baseline: Moment,
+    /// a sweep has weighed its silence beside that of all others: it may be ended for it
+    pub(crate) is_weighed: bool,
     pub(crate) state: State,
     /// why it is in its state
     pub(crate) because: Reason,
@@ -187,7 +189,14 @@ impl Job {
             };
             return Some((step, until));
         }
-        next_change(&self.lease(), &self.facts(now)).map(|wait| (NextStep::Judge, now.after(wait)))
+        if self.awaits_sweep(now) {
+            return Some((NextStep::Judge, now));
+        }
+        // What is shown as stale stays so at a new baseline, and is ended by what counts from there.
+        let (shown, counted) = (self.facts(now), self.counted_facts(now));
+        let counted = (counted != shown).then_some(counted);
+        let changes = core::iter::once(shown).chain(counted).filter_map(|facts| next_change(&self.lease(), &facts));
+        changes.min().map(|wait| (NextStep::Judge, now.after(wait)))
     }
 
     /// Its lease, with the time that is left to all its attempts as a limit of this one.
@@ -202,7 +211,7 @@ impl Job {
     /// new baseline is no sign of life.
     pub(crate) fn facts(&self, now: Moment) -> Facts {
         let facts = self.state.facts(&self.settings.lease, now);
-        let heard = facts.listened_for(now.since(self.baseline));
+        let heard = self.counted_facts(now);
         match self.shown.verdict {
             Verdict::Stale | Verdict::Missing => Facts { silence: facts.silence, ..heard },
             Verdict::Hung => Facts { still: facts.still, ..heard },
@@ -217,12 +226,10 @@ impl Job {
         }
     }
 
-    /// Whether it is about to turn stale by the passing of time, and when it was last heard.
-    pub(crate) fn turns_stale(&self, now: Moment) -> Option<Moment> {
-        let is_shown = self.pause.is_some() || self.shown.verdict == Verdict::Stale;
-        let running = self.state.running().filter(|_| !is_shown)?;
-        let is_stale = judge(&self.settings.lease, &self.facts(now)).verdict == Verdict::Stale;
-        is_stale.then(|| running.last_heard_at())
+    /// What is known of its latest attempt and counts against it: no silence from before the baseline does, whatever is
+    /// shown. Every order to end it rests on these.
+    pub(crate) fn counted_facts(&self, now: Moment) -> Facts {
+        self.state.facts(&self.settings.lease, now).listened_for(now.since(self.baseline))
     }
 
     /// Whether it waits for its turn; a pause takes it out of the line.
@@ -246,7 +253,7 @@ impl Job {
         let facts = self.facts(at);
         let running = self.state.running().filter(|running| !running.is_unknown);
         let is_cut = running.is_some_and(|running| running.last_heard_at() < self.baseline);
-        let judgement = judge(&self.settings.lease, &facts);
+        let judgement = self.judge(&facts);
         let because = if judgement.verdict == self.shown.verdict { judgement.because } else { self.shown.because };
         SubjectView {
             subject: self.subject,
@@ -339,6 +346,17 @@ impl Job {
         }
     }
 
+    /// Its verdict, which tells of an ending for want of what latido brought it about.
+    fn judge(&self, facts: &Facts) -> Judgement {
+        let Judgement { verdict, because } = judge(&self.settings.lease, facts);
+        match (because, self.state.past()) {
+            (Reason::AttemptEnded { class, .. }, Some(Past { order, .. })) => {
+                Judgement { verdict, because: Reason::AttemptEnded { class, order } }
+            }
+            (because, _) => Judgement { verdict, because },
+        }
+    }
+
     /// Gives out what changed, and then what is to be done: the record stands before the act.
     pub(crate) fn record(&mut self, now: Moment, commands: Vec<Action>, out: &mut Outbox) {
         let (subject, attempt) = (self.subject, self.state.attempt());
@@ -346,7 +364,7 @@ impl Job {
         let is_judged = self.pause.is_none() || matches!(facts.existence, Existence::Ended(_));
         if is_judged || attempt != self.shown.attempt {
             self.shown.attempt = attempt;
-            let Judgement { verdict, because } = judge(&self.settings.lease, &facts);
+            let Judgement { verdict, because } = self.judge(&facts);
             self.shown.because = because;
             if verdict != self.shown.verdict {
                 let previous = core::mem::replace(&mut self.shown.verdict, verdict);

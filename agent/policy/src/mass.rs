@@ -30,8 +30,8 @@ pub(crate) struct Group {
     members: BTreeSet<About>,
     /// of how many it was told
     pub(crate) told: u32,
-    /// of how many it has held so far
-    pub(crate) had: u32,
+    /// who has come since it was told
+    joined: u32,
     /// when it was told last
     told_at: Option<Moment>,
 }
@@ -39,13 +39,24 @@ pub(crate) struct Group {
 impl Group {
     /// Remembers what people know.
     pub(crate) fn tell(&mut self, now: Moment) {
-        self.told = self.had;
-        self.told_at = Some(now);
+        self.restore(self.count(), now);
+        self.joined = 0;
     }
 
-    /// When it may be told that it grew; `None` if it has not.
+    /// Puts back what people knew before the agent's start.
+    pub(crate) fn restore(&mut self, told: u32, told_at: Moment) {
+        (self.told, self.told_at) = (told, Some(told_at));
+    }
+
+    /// Of how many it holds; where it has ended of all before anybody was told, of how many it did.
+    pub(crate) fn count(&self) -> u32 {
+        if self.members.is_empty() { self.joined } else { u32::try_from(self.members.len()).unwrap_or(u32::MAX) }
+    }
+
+    /// When it may be told that there are others; `None` if there are not.
     pub(crate) fn grew_at(&self, group_every: Duration) -> Option<Moment> {
-        self.told_at.filter(|_| self.had > self.told).map(|told_at| told_at.after(group_every))
+        let grew = self.joined > 0 || self.count() > self.told;
+        self.told_at.filter(|_| grew).map(|told_at| told_at.after(group_every))
     }
 
     /// Nobody has it any longer.
@@ -72,7 +83,7 @@ impl Groups {
     /// One more has had it; `holds` tells whether it still does.
     pub(crate) fn join(&mut self, alert: AlertKey, holds: bool) {
         let group = self.of(Class::of(alert));
-        group.had = group.had.saturating_add(1);
+        group.joined = group.joined.saturating_add(1);
         if holds {
             group.members.insert(alert.about);
         }

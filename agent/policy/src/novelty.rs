@@ -78,4 +78,10 @@ mod tests {
         novelty.hear(501, None);
         assert_eq!(novelty.repeated(), 0);
     }
+
+    #[test]
+    fn what_is_said_again_pushes_nothing_out_of_the_memory() {
+        let said: Vec<u64> = (0..16).chain([15; 16]).chain([0]).collect();
+        assert_eq!(after(&said), 17);
+    }
 }

@@ -4,13 +4,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use crate::alerts::Alerts;
-use crate::blackout::{Blackout, BlackoutCause, BlackoutChange, Voices};
+use crate::blackout::{Blackout, BlackoutCause, BlackoutChange, Silent, TOGETHER_FOR, Voices};
 use crate::deadlines::Deadlines;
 use crate::job::{Ask, Input, Job, Outbox};
 use crate::watched::{Subject, Watched};
 use crate::{
     About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, Phase, ProcessId, Registry, Severity,
-    Silence, SubjectId, SubjectView, WorkerView,
+    Silence, SubjectId, SubjectView, Verdict, WorkerView,
 };
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
@@ -22,6 +22,8 @@ pub struct Policy {
     watched: Watched,
     alerts: Alerts,
     blackout: Blackout,
+    /// the agent has started, and was not told of every job: nobody is judged by silence before all can be weighed
+    is_recovering: bool,
     /// jobs with an attempt under a live supervisor
     attended_count: u32,
     /// Bounded by its caller, who takes everything out after each call: one event gives out a handful.
@@ -55,6 +57,7 @@ impl Policy {
             watched: Watched::default(),
             alerts: Alerts::default(),
             blackout: Blackout::default(),
+            is_recovering: false,
             attended_count: 0,
             actions: VecDeque::new(),
             outbox: Outbox::default(),
@@ -78,7 +81,7 @@ impl Policy {
                     self.deadlines.set(subject, entry.deadline, None);
                     self.attended_count -= u32::from(entry.is_attended);
                     self.outbox.queue.leave(subject);
-                    self.outbox.queue.slots.release(subject);
+                    self.outbox.queue.release(subject);
                 }
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
@@ -123,9 +126,10 @@ impl Policy {
                 self.outbox.queue.pace.set(pacing);
                 self.blackout.set(blackout);
             }
-            Event::RecoveryBegan => self.outbox.queue.slots.are_known = false,
-            Event::RecoveryEnded => self.outbox.queue.slots.are_known = true,
-            Event::SlotConfigured { slot, running_max } => self.outbox.queue.slots.set(slot, running_max),
+            Event::BaselineRemembered { moment } => self.blackout.remember(moment.min(now)),
+            Event::RecoveryBegan => self.recover(true, now),
+            Event::RecoveryEnded => self.recover(false, now),
+            Event::SlotConfigured { slot, running_max } => self.outbox.queue.limit(slot, running_max),
         }
         if is_apart {
             return;
@@ -195,6 +199,13 @@ impl Policy {
         job.or_else(|| self.watched.view(subject, self.now))
     }
 
+    /// Answers the verdict of one subject alone.
+    #[must_use]
+    pub fn verdict(&self, subject: SubjectId) -> Option<Verdict> {
+        let job = self.jobs.get(&subject).map(|entry| entry.job.shown.verdict);
+        job.or_else(|| self.watched.view(subject, self.now).map(|view| view.verdict))
+    }
+
     /// What a check has to remember over a restart of the agent; `None` for any other subject.
     #[must_use]
     pub fn check_memory(&self, subject: SubjectId) -> Option<CheckMemory> {
@@ -244,7 +255,7 @@ impl Policy {
         if self.jobs.contains_key(&subject) {
             return self.with(subject, now, |job, out| job.find_again(settings, found, now, out));
         }
-        let baseline = self.blackout.baseline(now);
+        let baseline = self.baseline(now);
         let job = Job::found(subject, settings, found, baseline, now, &mut self.outbox);
         self.jobs.insert(subject, Entry { job, deadline: None, is_attended: false });
         self.with(subject, now, |_, _| {});
@@ -261,8 +272,9 @@ impl Policy {
     /// Lets a job act, takes out what it gave, moves its deadline, and keeps the queue in line with its state. An event
     /// about a subject that is not known (any more) is refused.
     fn with(&mut self, subject: SubjectId, now: Moment, act: impl FnOnce(&mut Job, &mut Outbox)) {
+        let baseline = self.baseline(now);
         let Some(entry) = self.jobs.get_mut(&subject) else { return self.outbox.refuse() };
-        entry.job.baseline = self.blackout.baseline(now);
+        entry.job.baseline = baseline;
         act(&mut entry.job, &mut self.outbox);
         self.actions.extend(self.outbox.actions.drain(..));
         let next = entry.job.next(now).map(|(_, moment)| moment);
@@ -275,9 +287,9 @@ impl Policy {
             self.outbox.queue.leave(subject);
         }
         if entry.job.state.may_live() {
-            self.outbox.queue.slots.hold(subject, entry.job.settings.slots);
+            self.outbox.queue.hold(subject, entry.job.settings.slots);
         } else {
-            self.outbox.queue.slots.release(subject);
+            self.outbox.queue.release(subject);
         }
     }
 
@@ -288,18 +300,58 @@ impl Policy {
         }
     }
 
-    /// Doubts the agent itself before it is believed that so many fell silent in this sweep.
+    /// The agent begins to be told of all jobs, or was told of the last one: what is silent is weighed in one sweep.
+    fn recover(&mut self, is_recovering: bool, now: Moment) {
+        self.is_recovering = is_recovering;
+        self.outbox.queue.know_holders(!is_recovering);
+        for (&subject, entry) in self.jobs.iter_mut().filter(|(_, entry)| entry.is_attended) {
+            self.deadlines.set(subject, entry.deadline, Some(now));
+            entry.deadline = Some(now);
+        }
+    }
+
+    /// No silence of a job from before this moment counts.
+    fn baseline(&self, now: Moment) -> Moment {
+        if self.is_recovering { now } else { self.blackout.baseline(now) }
+    }
+
+    /// Doubts the agent itself before it is believed that so many fell silent in this sweep. Only who was weighed so may
+    /// be ended for silence.
     fn doubt(&mut self, due: &[SubjectId], now: Moment) {
-        let turns_stale = |subject| self.jobs.get(subject).and_then(|entry: &Entry| entry.job.turns_stale(now));
-        let fresh = due.iter().filter_map(turns_stale).filter(|heard_at| self.blackout.is_fresh(*heard_at)).count();
-        let fresh = u32::try_from(fresh).unwrap_or(u32::MAX);
-        self.blackout.believes(Voices::Jobs, fresh, self.attended_count, now);
+        let baseline = self.baseline(now);
+        let mut silent = Vec::new();
+        for subject in due {
+            let Some(Entry { job, .. }) = self.jobs.get_mut(subject) else { continue };
+            job.baseline = baseline;
+            if job.awaits_sweep(now) {
+                silent.push((*subject, job.last_heard_at().is_some_and(|heard_at| self.blackout.is_fresh(heard_at))));
+            }
+        }
+        let fresh = silent.iter().filter(|(_, is_fresh)| *is_fresh).count();
+        let ahead = if fresh > 0 { self.count_ahead(now) } else { 0 };
+        let silent_now = Silent { fresh: u32::try_from(fresh).unwrap_or(u32::MAX), ahead };
+        if self.blackout.believes(Voices::Jobs, silent_now, self.attended_count, now) {
+            for (subject, _) in silent {
+                self.jobs.entry(subject).and_modify(|entry| entry.job.is_weighed = true);
+            }
+        }
+    }
+
+    /// How many jobs have missed beats as well, and turn stale within an interval.
+    fn count_ahead(&self, now: Moment) -> u32 {
+        let is_ahead = |subject: &SubjectId| {
+            let Some(Entry { job, .. }) = self.jobs.get(subject) else { return false };
+            let is_fresh = job.last_heard_at().is_some_and(|heard_at| self.blackout.is_fresh(heard_at));
+            is_fresh && !job.is_weighed && job.is_about_to_fall_silent(now)
+        };
+        u32::try_from(self.deadlines.until(now.after(TOGETHER_FOR)).filter(is_ahead).count()).unwrap_or(u32::MAX)
     }
 
     /// The same doubt before workers are declared dead, and their claims given to others.
     fn sweep_workers(&mut self, now: Moment) {
-        let fresh = self.registry.gather_due(self.blackout.baseline(now), now);
-        self.blackout.believes(Voices::Workers, fresh, self.registry.live_count(), now);
+        let baseline = self.blackout.baseline(now);
+        let silent = self.registry.gather_due(baseline, now);
+        self.blackout.believes(Voices::Workers, silent, self.registry.live_count(), now);
         self.registry.sweep(self.blackout.baseline(now), now);
     }
 
@@ -326,7 +378,7 @@ impl Policy {
 
     fn view(&self, entry: &Entry) -> SubjectView {
         let mut job = entry.job;
-        job.baseline = self.blackout.baseline(self.now);
+        job.baseline = self.baseline(self.now);
         let view = job.view(self.now);
         let Some((place, turn)) = self.outbox.queue.place(view.subject, self.now) else { return view };
         SubjectView { place: Some(place), next: turn.map(|turn| (NextStep::Launch, turn)).or(view.next), ..view }

@@ -67,7 +67,8 @@ impl Process {
         now: Moment,
         out: &mut Outbox,
     ) -> Self {
-        let pause = found.pause.map(|length| Pause::new(length, now));
+        // One that is over has no part in what nobody has looked at yet.
+        let pause = found.pause.map(|pause| Pause::found(pause, now)).filter(|pause| !pause.is_over(now));
         let state = State::Unlooked { seen: found.seen, since: now };
         let mut process = Self { subject, settings, state, pause, shown: Shown::new(found.recorded, now) };
         process.settle(now, out);
@@ -78,7 +79,7 @@ impl Process {
     pub(crate) fn find_again(&mut self, settings: ProcessSettings, found: ProcessFound, now: Moment, out: &mut Outbox) {
         self.settings = settings;
         match found.pause {
-            Some(length) => Pause::prolong(&mut self.pause, length, now),
+            Some(pause) => Pause::prolong(&mut self.pause, pause.left, now),
             None => self.unpause(now),
         }
         self.settle(now, out);

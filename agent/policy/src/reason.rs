@@ -111,6 +111,8 @@ pub enum Reason {
     AttemptEnded {
         /// what the ending means
         class: Class,
+        /// for want of what latido ended it, where it did
+        order: Option<StopReason>,
     },
     /// it runs
     AttemptRuns {
@@ -166,11 +168,15 @@ pub enum Reason {
     Resumed {
         /// what the last ending means
         after: Class,
+        /// for want of what latido ended it, where it did
+        order: Option<StopReason>,
     },
     /// it waits before its next attempt
     BackoffBegun {
         /// what the last ending means
         after: Class,
+        /// for want of what latido ended it, where it did
+        order: Option<StopReason>,
         /// how long it waits
         delay: Duration,
     },
@@ -275,6 +281,16 @@ pub enum StopReason {
     Limit,
     /// Its epoch was fenced off: class `lost`.
     Superseded,
+}
+
+impl StopReason {
+    /// Answers whether it ends an attempt for want of beats or progress: only so that another one may follow.
+    pub(crate) const fn is_for_want(self) -> bool {
+        match self {
+            Self::Stale | Self::Hung => true,
+            Self::Commanded | Self::Limit | Self::Superseded => false,
+        }
+    }
 }
 
 impl Reason {

@@ -49,6 +49,8 @@ pub struct Registry {
     released: Vec<ReleasedClaim>,
     /// whose place among the deadlines has come, until they are looked at
     due: Vec<WorkerId>,
+    /// what was found since nobody was due
+    swept_so_far: Sweep,
     /// whom the latest sweep found something about
     swept: Vec<WorkerId>,
     /// no silence from before this moment counts
@@ -117,7 +119,7 @@ impl Registry {
     /// Answers when to call [`handle_timeout`](Self::handle_timeout) next; `None` if nothing happens by itself.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Moment> {
-        self.wheel.next()
+        if self.due.is_empty() { self.wheel.next() } else { Some(self.now) }
     }
 
     /// Takes out the next action. They are to be carried out in this order.
@@ -184,6 +186,12 @@ impl Registry {
         Some(GroupView { group, instance: *instance, settings: *settings, claims_count: *claims_count })
     }
 
+    /// No silence from before this moment counts, as of the latest sweep.
+    #[must_use]
+    pub fn baseline(&self) -> Moment {
+        self.baseline
+    }
+
     /// The highest epoch ever given, which the store has to keep.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
@@ -240,7 +248,7 @@ fn view(worker: WorkerId, record: &Worker, registration: &Registration, baseline
         | WorkerStanding::Stopping
         | WorkerStanding::Dead(Death::Silent) => record.judge(registration, baseline, now),
         WorkerStanding::Dead(Death::Left) => {
-            Judgement { verdict: Verdict::Ended, because: Reason::AttemptEnded { class: Class::Stopped } }
+            Judgement { verdict: Verdict::Ended, because: Reason::AttemptEnded { class: Class::Stopped, order: None } }
         }
     };
     WorkerView {

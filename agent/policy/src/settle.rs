@@ -10,6 +10,7 @@ use crate::{Action, Class, Ending, Ground, Heard, Lease, Moment, Reason, Spent, 
 impl Job {
     /// Starts what waits if it is its turn, and ends what runs if that is wanted or its own policy says so.
     pub(crate) fn settle(&mut self, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
+        self.is_weighed &= self.is_silent(now);
         match self.state {
             State::Queued { past, because } if self.pause.is_none() => {
                 match out.queue.enter(self.request(because), now) {
@@ -47,8 +48,8 @@ impl Job {
         if let Some(used_up) = self.budget_used_up(running.spent) {
             return Some(used_up);
         }
-        let facts = self.facts(now);
-        let because = end_because(&self.lease(), &self.settings.resume, &facts)?;
+        let facts = self.counted_facts(now);
+        let because = end_because(&self.lease(), &self.settings.resume, &facts, self.is_weighed)?;
         let all = self.history.ran().saturating_add(facts.running);
         match (because, self.settings.resume.wall_time_max.reached(all)) {
             (Reason::RanTooLong { .. }, Some(wall_time_max)) => Some(Reason::WallTimeSpent { ran: all, wall_time_max }),
@@ -83,7 +84,7 @@ impl Job {
     /// is, since it is ended for that purpose alone.
     pub(crate) fn resumes(&self, class: Class, order: Option<StopReason>) -> bool {
         let on = self.settings.resume.on;
-        let ended_to_resume = matches!(order, Some(StopReason::Stale | StopReason::Hung));
+        let ended_to_resume = order.is_some_and(StopReason::is_for_want);
         match class {
             Class::Completed | Class::Stopped => false,
             Class::Failed => on.failed || ended_to_resume,

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::words::Span;
-use crate::{ProcessId, Recorded, SubjectId};
+use crate::{PauseFound, ProcessId, Recorded, SubjectId};
 
 /// What was decided for a watched process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +122,8 @@ pub enum Exit {
 pub struct ProcessFound {
     /// the process that was seen last, before the agent's start
     pub seen: Option<ProcessId>,
-    /// it is paused, for this long; `Some(None)` is until it is told otherwise
-    pub pause: Option<Option<Duration>>,
+    /// its pause, where it has one
+    pub pause: Option<PauseFound>,
     /// what the store holds of it, so that a restart records nothing twice
     pub recorded: Option<Recorded>,
 }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::words::Span;
-use crate::{Fingerprint, Moment, Recorded, Runs, SubjectId};
+use crate::{Fingerprint, Moment, PauseFound, Recorded, Runs, SubjectId};
 
 /// What was decided for a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +108,8 @@ pub struct Expectation {
 pub struct CheckFound {
     /// what is remembered of this very definition; `None` for a fresh one, which inherits nothing from an older one
     pub memory: Option<CheckMemory>,
-    /// it is paused, for this long; `Some(None)` is until it is told otherwise
-    pub pause: Option<Option<Duration>>,
+    /// its pause, where it has one
+    pub pause: Option<PauseFound>,
     /// what the store holds of it, so that a restart records nothing twice
     pub recorded: Option<Recorded>,
 }

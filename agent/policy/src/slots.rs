@@ -34,13 +34,8 @@ impl SlotSet {
         self.0.contains(&Some(slot))
     }
 
-    fn iter(&self) -> impl Iterator<Item = SlotId> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = SlotId> + use<> {
         self.0.into_iter().flatten()
-    }
-
-    /// Whether both hold a slot.
-    pub(crate) fn shares(&self, other: &Self) -> bool {
-        self.iter().any(|slot| other.contains(slot))
     }
 }
 
@@ -74,6 +69,11 @@ impl Slots {
     pub(crate) fn have_room(&self, slots: &SlotSet) -> bool {
         let held = |slot| self.held.get(&slot).copied().unwrap_or(0);
         slots.iter().all(|slot| self.limits.get(&slot).is_none_or(|max| self.are_known && held(slot) < *max))
+    }
+
+    /// The slots that a subject holds.
+    pub(crate) fn held_by(&self, subject: SubjectId) -> SlotSet {
+        self.holders.get(&subject).copied().unwrap_or_default()
     }
 
     /// Gives a subject its slots, whether there is room or not: what runs holds them.

@@ -72,6 +72,8 @@ pub(crate) struct Past {
     pub(crate) attempt: Attempt,
     /// `None` before the first ending
     pub(crate) class: Option<Class>,
+    /// for want of what latido ended it, where it did
+    pub(crate) order: Option<StopReason>,
 }
 
 /// What follows a wait.
@@ -97,7 +99,7 @@ pub(crate) enum Doubt {
 impl Past {
     /// Before the first attempt.
     pub(crate) const NONE: Self =
-        Self { attempt: Attempt { number: crate::AttemptNumber(0), epoch: crate::Epoch(0) }, class: None };
+        Self { attempt: Attempt { number: crate::AttemptNumber(0), epoch: crate::Epoch(0) }, class: None, order: None };
 
     /// What it means where no attempt follows by itself: `otherwise` if there was none.
     fn existence(self, otherwise: Existence) -> Existence {
@@ -169,6 +171,25 @@ impl State {
             | Self::Held(past)
             | Self::Stuck(past)
             | Self::Ended(past) => past.attempt,
+        }
+    }
+
+    /// The last attempt that ended, where none has begun since.
+    pub(crate) fn past(&self) -> Option<Past> {
+        match *self {
+            Self::Queued { past, .. }
+            | Self::BackingOff { past, .. }
+            | Self::Asking { past, .. }
+            | Self::Held(past)
+            | Self::Stuck(past)
+            | Self::Ended(past) => Some(past),
+            Self::Pending
+            | Self::Launching { .. }
+            | Self::Running(_)
+            | Self::Draining { .. }
+            | Self::EndingOrphan(_)
+            | Self::RecordingLost(_)
+            | Self::Unproven(..) => None,
         }
     }
 

@@ -90,7 +90,7 @@ impl Alerts {
             return telling;
         }
         let group = self.groups.of(Class::of(key));
-        let subjects = group.had;
+        let subjects = group.count();
         match telling {
             Telling::Began { .. } => {
                 group.tell(now);

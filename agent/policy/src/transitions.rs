@@ -154,21 +154,6 @@ impl Job {
         }
     }
 
-    /// It was seen once more, and its supervisor may be known only since.
-    pub(crate) fn see_again(&mut self, supervisor: ProcessId) {
-        if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
-            running.supervisor = supervisor;
-            running.is_unknown = false;
-        }
-    }
-
-    /// A look at it failed.
-    pub(crate) fn look_in_vain(&mut self) {
-        if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
-            running.is_unknown = true;
-        }
-    }
-
     /// Its supervisor is gone and left no ending.
     pub(crate) fn lose(&mut self, lost: Lost, process: Life, commands: &mut Vec<Action>) {
         match process {
@@ -254,7 +239,7 @@ impl Job {
         let past = self.count_ending(attempt, &ending);
         match self.goal {
             Goal::Stop if ending.class == Class::Completed => {
-                self.turn(State::Ended(past), Reason::AttemptEnded { class: ending.class });
+                self.turn(State::Ended(past), Reason::AttemptEnded { class: ending.class, order: None });
             }
             Goal::Stop => self.turn(State::Ended(past), Reason::Commanded),
             Goal::Resume => self.resume_by_hand(past, now, commands),
@@ -268,7 +253,7 @@ impl Job {
         self.ended_number = self.ended_number.max(attempt.number);
         self.refusals = 0;
         self.history.attempt_ended(ending);
-        Past { attempt, class: Some(ending.class) }
+        Past { attempt, class: Some(ending.class), order: ending.order.filter(|order| order.is_for_want()) }
     }
 
     /// Asks for another attempt because somebody wants it: a new series, whose limits begin anew. What is used up stays
@@ -299,7 +284,9 @@ impl Job {
         let class = ending.class;
         match (self.resumes(class, ending.order), self.limit(ending)) {
             (false, _) => match class {
-                Class::Completed | Class::Stopped => self.turn(State::Ended(past), Reason::AttemptEnded { class }),
+                Class::Completed | Class::Stopped => {
+                    self.turn(State::Ended(past), Reason::AttemptEnded { class, order: None });
+                }
                 Class::Failed | Class::Lost | Class::Limit => {
                     self.turn(State::Ended(past), Reason::NotResumed { class });
                 }
@@ -309,7 +296,10 @@ impl Job {
                 let delay = self.history.delay(&self.settings.resume, self.settings.seed);
                 let then = Then::Ask { by_hand: false };
                 let until = now.after(delay.saturating_sub(ago));
-                self.turn(State::BackingOff { past, until, then }, Reason::BackoffBegun { after: class, delay });
+                self.turn(
+                    State::BackingOff { past, until, then },
+                    Reason::BackoffBegun { after: class, order: past.order, delay },
+                );
                 self.go_on(now, commands);
             }
         }
@@ -341,7 +331,7 @@ impl Job {
     /// Asks the strategy; before the first ending there is nothing to ask about.
     fn ask(&mut self, past: Past, by_hand: bool, commands: &mut Vec<Action>) {
         let Some(after) = past.class else { return self.launch(past, Reason::FirstAttempt) };
-        let because = if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after } };
+        let because = if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after, order: past.order } };
         self.state = State::Asking { past, by_hand };
         commands.push(Action::AskStrategy { subject: self.subject, attempt: past.attempt, because });
     }
@@ -354,7 +344,8 @@ impl Job {
                 self.state = State::BackingOff { past, until: now, then };
             }
             (Proposal::Launch, Some(after)) => {
-                let because = if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after } };
+                let because =
+                    if by_hand { Reason::ResumedByHand } else { Reason::Resumed { after, order: past.order } };
                 self.launch(past, because);
             }
             (Proposal::Launch, None) => self.launch(past, Reason::FirstAttempt),

@@ -162,7 +162,7 @@ pub fn judge(lease: &Lease, facts: &Facts) -> Judgement {
         Existence::Orphaned => (Verdict::Orphaned, Reason::SupervisorGone),
         Existence::Gone => (Verdict::Dead, Reason::ProvenGone),
         Existence::Unknown => (Verdict::Unknown, Reason::CannotTell),
-        Existence::Ended(class) => (Verdict::Ended, Reason::AttemptEnded { class }),
+        Existence::Ended(class) => (Verdict::Ended, Reason::AttemptEnded { class, order: None }),
     };
     Judgement { verdict, because }
 }
@@ -186,7 +186,7 @@ fn judge_present(lease: &Lease, facts: &Facts) -> (Verdict, Reason) {
         (Verdict::Hung, Reason::ProgressStill { still, hung_after, idle: facts.idle })
     } else if let Some(looping_after) = lease.looping_after.reached(facts.repeated) {
         (Verdict::Hung, Reason::Looping { repeated: facts.repeated, looping_after })
-    } else if armed && silence > late_after(lease) {
+    } else if armed && silence > late_after(lease.interval) {
         (Verdict::Late, Reason::BeatOverdue { silence, interval })
     } else if armed {
         (Verdict::Alive, Reason::BeatsCome { silence, interval })
@@ -211,29 +211,60 @@ fn judge_own_word(lease: &Lease, facts: &Facts, armed: bool) -> Option<(Verdict,
     }
 }
 
-/// Answers why an attempt is to be ended by its own policy; `None` while it may go on.
+/// Answers why an attempt is to be ended by its own policy; `None` while it may go on. For silence it is ended only where
+/// that was weighed.
 ///
 /// A limit of its own comes first, then the lease, then progress. Whoever should beat loses the lease by silence, also
 /// before the first beat. Whoever waits for a person is never ended for silence or standstill. A lease is a promise to
 /// beat, so what is busy and silent loses it; standstill is a guess, so what is busy and stands still is spared.
-pub(crate) fn end_because(lease: &Lease, resume: &ResumePolicy, facts: &Facts) -> Option<Reason> {
-    match facts.existence {
-        Existence::Present => {}
-        Existence::NotStarted
-        | Existence::Launching
-        | Existence::Orphaned
-        | Existence::Gone
-        | Existence::Unknown
-        | Existence::Ended(_) => return None,
+pub(crate) fn end_because(lease: &Lease, resume: &ResumePolicy, facts: &Facts, is_weighed: bool) -> Option<Reason> {
+    if !is_present(facts) {
+        return None;
     }
     let own_limit = end_at_limit(lease, facts);
     if own_limit.is_some() || facts.needs_person && !facts.broken {
         return own_limit;
     }
-    let unheard = is_armed(lease, facts) && facts.sequence == 0;
-    let in_time = unheard && facts.silence < lease.start_within;
-    let stale = end_as_stale(lease, facts, unheard).filter(|_| resume.on.stale && !in_time);
-    stale.or_else(|| end_as_hung(lease, resume, facts).filter(|_| resume.on.hung && (!in_time || facts.broken)))
+    let stale = silent_because(lease, facts).filter(|_| resume.on.stale && is_weighed);
+    let in_time = is_in_time(lease, facts) && !facts.broken;
+    stale.or_else(|| end_as_hung(lease, resume, facts).filter(|_| resume.on.hung && !in_time))
+}
+
+/// Answers why its silence has cost an attempt its lease; `None` while it has not.
+pub(crate) fn silent_because(lease: &Lease, facts: &Facts) -> Option<Reason> {
+    let Facts { silence, sequence, failing, .. } = *facts;
+    let Lease { ttl, start_within, .. } = *lease;
+    let is_held_up = facts.excused.is_some() || facts.needs_person && !facts.broken;
+    let counts = is_present(facts) && is_armed(lease, facts) && !is_held_up;
+    // At the moment of a baseline nobody is silent, however short the ttl.
+    let ran_out = counts && silence >= ttl.max(INSTANT) && !is_in_time(lease, facts);
+    ran_out.then_some(match (sequence, failing) {
+        (0, _) => Reason::NoFirstBeat { waited: silence, start_within },
+        (_, true) => Reason::FailingAndSilent { silence, ttl },
+        (_, false) => Reason::LeaseRanOut { silence, ttl },
+    })
+}
+
+/// Answers whether an attempt has missed beats, and loses its lease within `length` unless it is heard.
+pub(crate) fn is_about_to_fall_silent(lease: &Lease, facts: &Facts, length: Duration) -> bool {
+    facts.silence > late_after(lease.interval) && silent_because(lease, &facts.later(length)).is_some()
+}
+
+/// Answers whether its first beat may still come.
+fn is_in_time(lease: &Lease, facts: &Facts) -> bool {
+    is_armed(lease, facts) && facts.sequence == 0 && facts.silence < lease.start_within
+}
+
+fn is_present(facts: &Facts) -> bool {
+    match facts.existence {
+        Existence::Present => true,
+        Existence::NotStarted
+        | Existence::Launching
+        | Existence::Orphaned
+        | Existence::Gone
+        | Existence::Unknown
+        | Existence::Ended(_) => false,
+    }
 }
 
 fn end_at_limit(lease: &Lease, facts: &Facts) -> Option<Reason> {
@@ -244,16 +275,6 @@ fn end_at_limit(lease: &Lease, facts: &Facts) -> Option<Reason> {
         (None, Some(first_output_within)) => Some(Reason::NoOutput { waited: facts.mute, first_output_within }),
         (None, None) => None,
     }
-}
-
-fn end_as_stale(lease: &Lease, facts: &Facts, unheard: bool) -> Option<Reason> {
-    let (silence, ttl, start_within) = (facts.silence, lease.ttl, lease.start_within);
-    let ran_out = is_armed(lease, facts) && facts.excused.is_none() && silence >= ttl;
-    ran_out.then_some(match (unheard, facts.failing) {
-        (true, _) => Reason::NoFirstBeat { waited: silence, start_within },
-        (false, true) => Reason::FailingAndSilent { silence, ttl },
-        (false, false) => Reason::LeaseRanOut { silence, ttl },
-    })
 }
 
 fn end_as_hung(lease: &Lease, resume: &ResumePolicy, facts: &Facts) -> Option<Reason> {
@@ -284,8 +305,8 @@ pub fn next_change(lease: &Lease, facts: &Facts) -> Option<Duration> {
         Existence::Launching => [Some((lease.start_within, running)), None, None, None, None, None],
         Existence::Present => [
             (armed && facts.sequence == 0).then_some(quiet(lease.start_within, silence)),
-            (armed && facts.sequence > 0).then_some(quiet(late_after(lease).saturating_add(INSTANT), silence)),
-            armed.then_some(quiet(lease.ttl, silence)),
+            (armed && facts.sequence > 0).then_some(quiet(late_after(lease.interval).saturating_add(INSTANT), silence)),
+            armed.then_some(quiet(lease.ttl.max(INSTANT), silence)),
             lease.hung_after.bound().map(|limit| quiet(limit, still)),
             lease.run_for.bound().map(|limit| (limit, running)),
             facts.excused.map(|left| (left, Duration::ZERO)),
@@ -306,6 +327,7 @@ fn is_armed(lease: &Lease, facts: &Facts) -> bool {
     }
 }
 
-fn late_after(lease: &Lease) -> Duration {
-    lease.interval.saturating_add(lease.interval / JITTER_PART)
+/// The silence after which the next beat is overdue.
+pub(crate) fn late_after(interval: Duration) -> Duration {
+    interval.saturating_add(interval / JITTER_PART)
 }

@@ -68,3 +68,22 @@ impl fmt::Display for NextStep {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn what_comes_next_is_told_in_words() {
+        for (step, words) in [
+            (NextStep::Judge, "it is judged again"),
+            (NextStep::AskStrategy, "its strategy is asked"),
+            (NextStep::Launch, "its launch is ordered again"),
+            (NextStep::Unpause, "its pause ends"),
+        ] {
+            assert_eq!(step.to_string(), words);
+        }
+    }
+}

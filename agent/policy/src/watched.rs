@@ -151,6 +151,15 @@ impl Subject {
     }
 }
 
+/// The pause of a watched subject as it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseFound {
+    /// how much of it is left: nothing where it is over; `None` is until it is told otherwise
+    pub left: Option<Duration>,
+    /// how much listening time it has lasted
+    pub lasted: Duration,
+}
+
 /// A time in which a subject is not judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pause {
@@ -162,6 +171,11 @@ pub(crate) struct Pause {
 impl Pause {
     pub(crate) fn new(length: Option<Duration>, now: Moment) -> Self {
         Self { since: now, length, until: length.map(|length| now.after(length)) }
+    }
+
+    /// A pause that goes on, or went on until the agent before this one was gone.
+    pub(crate) fn found(found: PauseFound, now: Moment) -> Self {
+        Self { since: now.before(found.lasted), ..Self::new(found.left, now) }
     }
 
     /// Takes in that a pause is wanted: the same one again goes on as it is, another one has its own end.

@@ -132,6 +132,17 @@ impl Wheel {
         }
     }
 
+    /// The entries that are looked at until `until`, the first ones first. They stay filed.
+    pub(crate) fn filed(&self, until: Moment) -> impl Iterator<Item = u32> + '_ {
+        let last = (until.nanos() >> TICK_SHIFT).min(self.hand + SLOTS as u64 - 1);
+        let ticks = if self.filed_count == 0 { 0..0 } else { self.hand..last + 1 };
+        let heads = ticks.map(|tick| self.heads[slot(tick)]);
+        heads.flat_map(|head| {
+            let link = |entry: &u32| self.links.get(*entry as usize).map(|link| link.next);
+            core::iter::successors(Some(head), link).take_while(|entry| *entry != NONE)
+        })
+    }
+
     /// When the next slot comes due; after everything that is due was taken out, later than that.
     pub(crate) fn next(&self) -> Option<Moment> {
         self.first_tick().map(|tick| Moment::at_nanos(tick << TICK_SHIFT))
@@ -220,6 +231,7 @@ mod tests {
         let mut slots: BTreeMap<Moment, usize> = BTreeMap::new();
         seen.iter().for_each(|&(given_at, _)| *slots.entry(given_at).or_default() += 1);
         assert!(slots.len() > 900, "{} slots hold a thousand entries", slots.len());
+        assert!(seen.iter().all(|&(given_at, _)| given_at > at(137_000)), "in the second half of the ring");
     }
 
     #[test]

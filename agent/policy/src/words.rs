@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::{Class, Reason};
+use crate::{Class, Reason, StopReason};
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,7 +48,7 @@ impl fmt::Display for Reason {
             Self::SupervisorGone => f.write_str("its supervisor is gone, and its processes live"),
             Self::ProvenGone => f.write_str("its supervisor and all its processes are gone, and it left no ending"),
             Self::CannotTell => f.write_str("a look at its processes failed, so nothing is known and nothing is done"),
-            Self::AttemptEnded { class } => f.write_str(ending_words(class)),
+            Self::AttemptEnded { class, order } => f.write_str(ending_words(class, order)),
             Self::AttemptRuns { number } => write!(f, "attempt {} runs", number.0),
             Self::StopSeen => f.write_str("its supervisor says that a stop has begun"),
             Self::Commanded => f.write_str("somebody ordered its stop"),
@@ -66,8 +66,10 @@ impl fmt::Display for Reason {
             Self::StartedElsewhere => f.write_str("somebody else is starting it"),
             Self::FirstAttempt => f.write_str("it is launched for the first time"),
             Self::ResumedByHand => f.write_str("somebody asked for another attempt"),
-            Self::Resumed { after } => write!(f, "its policy resumes what ended as {after}"),
-            Self::BackoffBegun { after, delay } => write!(f, "it ended as {after} and waits {}", Span(delay)),
+            Self::Resumed { after, order } => write!(f, "its policy resumes what {}", EndedAs(after, order)),
+            Self::BackoffBegun { after, order, delay } => {
+                write!(f, "it {} and waits {}", EndedAs(after, order), Span(delay))
+            }
             Self::StrategyWaits { delay } => write!(f, "its strategy wants to be asked again in {}", Span(delay)),
             Self::StrategyHolds => f.write_str("its strategy says that a person is needed"),
             Self::StrategyGaveUp => f.write_str("its strategy says that it will never work"),
@@ -107,13 +109,30 @@ impl fmt::Display for Reason {
     }
 }
 
-fn ending_words(class: Class) -> &'static str {
-    match class {
-        Class::Completed => "it completed",
-        Class::Failed => "it failed by its own fault",
-        Class::Lost => "it was lost: killed from outside, or its supervisor or host went away",
-        Class::Stopped => "it was stopped by order",
-        Class::Limit => "it reached a limit of its own",
+fn ending_words(class: Class, order: Option<StopReason>) -> &'static str {
+    match (class, order) {
+        (Class::Completed, _) => "it completed",
+        (Class::Lost, Some(StopReason::Stale)) => "its lease ran out, and it was ended for that",
+        (Class::Lost, Some(StopReason::Hung)) => "it hung, and it was ended for that",
+        (Class::Failed, _) => "it failed by its own fault",
+        (Class::Lost, _) => "it was lost: killed from outside, or its supervisor or host went away",
+        (Class::Stopped, _) => "it was stopped by order",
+        (Class::Limit, _) => "it reached a limit of its own",
+    }
+}
+
+/// How it ended: as what, or for want of what latido ended it.
+struct EndedAs(Class, Option<StopReason>);
+
+impl fmt::Display for EndedAs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            Some(StopReason::Stale) => f.write_str("was ended as stale"),
+            Some(StopReason::Hung) => f.write_str("was ended as hung"),
+            Some(StopReason::Commanded | StopReason::Limit | StopReason::Superseded) | None => {
+                write!(f, "ended as {}", self.0)
+            }
+        }
     }
 }
 
@@ -177,14 +196,26 @@ mod tests {
         for (reason, expected) in [
             (Reason::LeaseRanOut { silence: seconds(181), ttl: seconds(180) }, "silence 181s reached the ttl of 180s"),
             (
-                Reason::BackoffBegun { after: Class::Lost, delay: Duration::from_millis(1250) },
+                Reason::BackoffBegun { after: Class::Lost, order: None, delay: Duration::from_millis(1250) },
                 "it ended as lost and waits 1.25s",
+            ),
+            (
+                Reason::Resumed { after: Class::Lost, order: Some(StopReason::Hung) },
+                "its policy resumes what was ended as hung",
+            ),
+            (
+                Reason::AttemptEnded { class: Class::Lost, order: Some(StopReason::Stale) },
+                "its lease ran out, and it was ended for that",
             ),
             (Reason::AttemptsSpent { attempts: 5, max_attempts: 5 }, "it had 5 of 5 attempts"),
             (Reason::Survivors { count: 1 }, "1 process of it could not be ended"),
             (Reason::Survivors { count: 2 }, "2 processes of it could not be ended"),
             (Reason::LaunchLocked { refusals: 1 }, "somebody else holds its lock, and its launch was refused once"),
             (Reason::AttemptRuns { number: AttemptNumber(3) }, "attempt 3 runs"),
+            (
+                Reason::ProgressStill { still: seconds(900), hung_after: seconds(900), idle: Some(seconds(900)) },
+                "no new progress for 900s, and 900s is allowed; nor has it done anything for 900s",
+            ),
         ] {
             assert_eq!(line(reason), expected);
         }

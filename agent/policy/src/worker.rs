@@ -3,6 +3,8 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
+use crate::blackout::TOGETHER_FOR;
+use crate::verdict::late_after;
 use crate::{
     BeatSource, Epoch, Existence, Facts, Fingerprint, GroupId, Judgement, Lease, Limit, Moment, Verdict, judge,
 };
@@ -265,7 +267,7 @@ impl Worker {
 
     /// The verdict of one that is not dead, or was declared dead because of this very verdict.
     pub(crate) fn judge(&self, registration: &Registration, baseline: Moment, now: Moment) -> Judgement {
-        judge(&self.lease(registration).lease(), &self.facts(registration, baseline, now))
+        judge(&self.lease(registration).lease(), &self.facts(baseline, now))
     }
 
     /// Its whole lease.
@@ -274,21 +276,23 @@ impl Worker {
         WorkerLease { interval_ms, ttl_ms: self.ttl_ms, start_within_ms: self.start_within_ms }
     }
 
-    fn facts(&self, registration: &Registration, baseline: Moment, now: Moment) -> Facts {
+    fn facts(&self, baseline: Moment, now: Moment) -> Facts {
         let silence = now.since(self.silent_since(baseline));
         // It was declared dead at its ttl, however little of its silence a restart of the agent remembers.
         let silence = if self.standing.is_dead() { silence.max(self.ttl()) } else { silence };
-        Facts {
-            sequence: self.sequence,
-            silence,
-            running: now.since(registration.registered_at),
-            ..Facts::bare(Existence::Present)
-        }
+        Facts { sequence: self.sequence, silence, ..Facts::bare(Existence::Present) }
     }
 
     /// Silence after which its lease has run out.
     pub(crate) const fn ttl(&self) -> Duration {
         Duration::from_millis(self.ttl_ms as u64)
+    }
+
+    /// Whether it has missed beats, and is to be looked at within an interval unless it is heard.
+    pub(crate) fn is_about_to_fall_silent(&self, registration: &Registration, baseline: Moment, now: Moment) -> bool {
+        let interval = self.lease(registration).interval().min(TOGETHER_FOR);
+        let silence = now.since(self.silent_since(baseline));
+        silence > late_after(interval) && self.deadline(baseline).is_some_and(|moment| moment <= now.after(interval))
     }
 
     /// When it is to be looked at, if no beat comes; `None` once it is dead.

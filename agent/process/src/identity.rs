@@ -59,6 +59,13 @@ pub enum Look {
     },
 }
 
+impl Look {
+    /// Whether it lives and runs nothing, because a signal or a debugger has stopped it.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Alive { state: 'T' | 't' })
+    }
+}
+
 /// The identity of the calling process.
 ///
 /// # Errors

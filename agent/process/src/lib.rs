@@ -5,12 +5,17 @@
 //! network and writes no file but a lock. Platform code lies in `sys/`, and `unsafe` nowhere else. It reads one clock,
 //! the monotonic one, to bound its own waits.
 
+pub mod activity;
+pub mod cgroup;
+pub mod datagram;
+pub mod descriptors;
 pub mod find;
 pub mod identity;
 pub mod lock;
 mod pidfd;
 mod proc;
 pub mod run;
+pub mod setup;
 pub mod signals;
 pub mod start;
 mod sys;

@@ -24,6 +24,8 @@ pub(crate) struct Stat {
     pub(crate) session: u32,
     pub(crate) threads: u32,
     pub(crate) start_time: u64,
+    /// CPU time, its own and that of children it collected, in hundredths of a second
+    pub(crate) ticks: u64,
 }
 
 impl Stat {
@@ -117,22 +119,36 @@ fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The name stands in parentheses and may itself hold spaces, parentheses and any other byte.
-fn parse_stat(bytes: &[u8]) -> Option<Stat> {
+pub(crate) fn parse_stat(bytes: &[u8]) -> Option<Stat> {
+    /// Fields behind the name that are of interest; none lies behind the last.
+    const FIELDS: usize = 20;
+
     let open = bytes.iter().position(|byte| *byte == b'(')?;
     let close = bytes.iter().rposition(|byte| *byte == b')')?;
     let pid = std::str::from_utf8(&bytes[..open]).ok()?.trim().parse().ok()?;
     let rest = std::str::from_utf8(bytes.get(close + 1..)?).ok()?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let mut fields = [""; FIELDS];
+    let mut words = rest.split_ascii_whitespace();
+    for field in &mut fields {
+        *field = words.next()?;
+    }
+    let number = |index: usize| fields[index].parse::<u64>().unwrap_or(0);
     Some(Stat {
         pid,
-        state: fields.first()?.chars().next()?,
-        parent: fields.get(1)?.parse().ok()?,
+        state: fields[0].chars().next()?,
+        parent: fields[1].parse().ok()?,
         // Processes whose parts lie outside this pid namespace have 0 or -1 here.
-        group: fields.get(2)?.parse().unwrap_or(0),
-        session: fields.get(3)?.parse().unwrap_or(0),
-        threads: fields.get(17)?.parse().ok()?,
-        start_time: fields.get(19)?.parse().ok()?,
+        group: fields[2].parse().unwrap_or(0),
+        session: fields[3].parse().unwrap_or(0),
+        threads: fields[17].parse().ok()?,
+        start_time: fields[19].parse().ok()?,
+        ticks: number(11) + number(12) + number(13) + number(14),
     })
+}
+
+/// The number behind a word that begins a line.
+pub(crate) fn number_behind(text: &str, word: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
 #[cfg(test)]
@@ -143,7 +159,8 @@ mod tests {
     fn a_name_with_parentheses_and_newlines_is_passed_over() {
         let line = b"42 (a) b (\n\xff) S 1 7 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99887 1 2 3\n";
         let stat = parse_stat(line).unwrap();
-        let expected = Stat { pid: 42, state: 'S', parent: 1, group: 7, session: 9, threads: 3, start_time: 99887 };
+        let expected =
+            Stat { pid: 42, state: 'S', parent: 1, group: 7, session: 9, threads: 3, start_time: 99887, ticks: 26 };
         assert_eq!(stat, expected);
         for bad in [&b""[..], b"42", b"42 (a)", b"x (a) S 1 2 3", b")("] {
             assert_eq!(parse_stat(bad), None);

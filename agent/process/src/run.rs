@@ -15,6 +15,7 @@ use rustix::process::{WaitId, WaitIdOptions};
 
 use crate::identity;
 use crate::pidfd::Pidfd;
+use crate::setup::{Setup, SetupError};
 use crate::sys;
 
 /// Where a program is looked for when the job's environment has no `PATH`: what the shells of this platform take.
@@ -33,8 +34,10 @@ pub struct Command<'a> {
     pub output: BorrowedFd<'a>,
     /// descriptors that it inherits by number
     pub keep: &'a [BorrowedFd<'a>],
-    /// its file mode creation mask
+    /// its file mode creation mask, unless its setup has another
     pub umask: u32,
+    /// what is done to its process
+    pub setup: &'a Setup,
 }
 
 /// Why a job could not be run. The text tells a person what to mend.
@@ -146,6 +149,9 @@ pub enum RunError {
         /// what the kernel said
         source: io::Error,
     },
+    /// Its process could not be made as it was asked for.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// It ran, and could not be identified; it was killed.
     #[error("identify {program} after its start")]
     Identify {
@@ -161,6 +167,8 @@ pub enum Ending {
     Exited(i32),
     /// by this signal
     Signaled(i32),
+    /// by this signal, and the kernel wrote its core
+    Dumped(i32),
 }
 
 /// What the kernel counted for the children that were collected, and for theirs.
@@ -207,8 +215,9 @@ pub fn run(job: &Command<'_>) -> Result<Pidfd, RunError> {
             .collect::<Result<_, _>>()
             .map_err(zero)?,
     };
-    let pid = sys::run(image, directory.as_fd(), job.output, job.keep, Mode::from_raw_mode(job.umask))
-        .map_err(|source| explain(program.clone(), source))?;
+    let umask = Mode::from_raw_mode(job.setup.umask.unwrap_or(job.umask));
+    let pid = sys::run(image, directory.as_fd(), job.output, job.keep, umask, job.setup)
+        .map_err(|(step, source)| refuse(job, program.clone(), step, source))?;
     let identity = identity::of_uncollected(pid).ok().flatten();
     match identity.map(Pidfd::of_child) {
         Some(Ok(pidfd)) => Ok(pidfd),
@@ -229,9 +238,22 @@ pub fn ending(child: &Pidfd) -> Option<Ending> {
     let status = rustix::process::waitid(WaitId::PidFd(child.as_fd()), options).ok().flatten()?;
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Some(Ending::Exited(code)),
+        (None, Some(signal)) if status.dumped() => Some(Ending::Dumped(signal)),
         (None, Some(signal)) => Some(Ending::Signaled(signal)),
         (None, None) => None,
     }
+}
+
+/// What became of a child that may be suspended and continued: `true` for suspended (SIGSTOP and its like), `None` for no
+/// change since the last question.
+pub fn suspension(child: &Pidfd) -> Option<bool> {
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
+    let mut last = None;
+    // One answer for each change: the newest holds.
+    while let Ok(Some(status)) = rustix::process::waitid(WaitId::PidFd(child.as_fd()), options) {
+        last = Some(status.stopped());
+    }
+    last
 }
 
 /// Collects every child that has ended, but for one: what was reparented to a subreaper, so that no zombies stay.
@@ -287,6 +309,21 @@ fn find(name: &str, job: &Command<'_>) -> Result<PathBuf, RunError> {
         unusable.get_or_insert(candidate);
     }
     unusable.ok_or_else(|| RunError::NotInPath { program: name.to_owned(), path: path.to_string_lossy().into_owned() })
+}
+
+/// Names what failed between fork and exec.
+fn refuse(job: &Command<'_>, program: PathBuf, step: sys::Step, source: io::Error) -> RunError {
+    match step {
+        sys::Step::Execute => explain(program, source),
+        sys::Step::Directory => RunError::Directory { directory: job.directory.to_owned(), source },
+        sys::Step::Cgroup => SetupError::Enter { source }.into(),
+        sys::Step::Limits => SetupError::Limit { source }.into(),
+        sys::Step::Nice => SetupError::Nice { nice: job.setup.nice.unwrap_or_default(), source }.into(),
+        sys::Step::User => {
+            let user = job.setup.user.as_ref().map(|user| user.name.clone()).unwrap_or_default();
+            SetupError::Become { user, source }.into()
+        }
+    }
 }
 
 /// Names the cause behind an error number of `execve`.

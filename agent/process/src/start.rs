@@ -9,15 +9,19 @@ use std::path::{Path, PathBuf};
 use rustix::pipe::PipeFlags;
 use rustix::process::{WaitId, WaitIdOptions};
 
+use crate::descriptors;
 use crate::lock::Lock;
 use crate::sys;
 
 /// The variable by which a supervisor is told from the processes of an attempt: it names the attempt directory.
 pub const SUPERVISES: &str = "LATIDO_SUPERVISES";
 
+/// Variables that are meant for a supervisor and not for its job.
+pub const SUPERVISOR_ALONE: [&str; 2] = [SUPERVISES, descriptors::LIMIT];
+
 /// Variables that mean one attempt. A supervisor that is started from inside another attempt must not carry its marks,
 /// or it would be ended with it.
-const OF_ONE_ATTEMPT: [&str; 10] = [
+const OF_ONE_ATTEMPT: [&str; 16] = [
     "LATIDO_JOB",
     "LATIDO_ATTEMPT",
     "LATIDO_EPOCH",
@@ -25,9 +29,15 @@ const OF_ONE_ATTEMPT: [&str; 10] = [
     "LATIDO_TOKEN",
     "LATIDO_CHECKPOINT",
     "LATIDO_DIR",
+    "LATIDO_OUTCOME",
+    "LATIDO_CODE",
+    "LATIDO_SIGNAL",
+    "LATIDO_CLASS",
+    "LATIDO_DETAIL",
     "NOTIFY_SOCKET",
     "WATCHDOG_USEC",
     "WATCHDOG_PID",
+    descriptors::LIMIT,
 ];
 
 /// Why a supervisor could not be started.
@@ -84,7 +94,10 @@ pub fn start_supervisor(program: &Path, attempt_dir: &Path, lock: Lock) -> Resul
     let (report, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
         .map_err(|source| StartError::Pipe { program: program.to_owned(), source: source.into() })?;
     let arguments = [OsStr::new("latido-supervisor"), attempt_dir.as_os_str()];
-    let pid = sys::start(program, &arguments, &OF_ONE_ATTEMPT, (SUPERVISES, &attempt_dir), lock.into_fd(), write)
+    let limit = descriptors::of_children();
+    let mut set = vec![(SUPERVISES, attempt_dir.as_os_str())];
+    set.extend(limit.as_ref().map(|limit| (descriptors::LIMIT, OsStr::new(limit))));
+    let pid = sys::start(program, &arguments, &OF_ONE_ATTEMPT, &set, lock.into_fd(), write)
         .map_err(|source| StartError::Execute { program: program.to_owned(), source })?;
     Ok(Starting { pid, report: File::from(report) })
 }
@@ -105,11 +118,13 @@ pub struct Inherited {
 }
 
 /// Takes what the starter handed over. To be called first thing in the supervisor's `main` and once: every descriptor
-/// above the standard three is closed, standard input and output become `/dev/null`.
+/// above the standard three is closed, standard input and output become `/dev/null`. The limit of descriptors is the
+/// starter's own from before it raised it.
 ///
 /// # Errors
 /// When the kernel refuses, as it does when standard input or output is closed.
 pub fn inherit() -> io::Result<Inherited> {
     let (lock, report) = sys::take_standard()?;
+    descriptors::take_over();
     Ok(Inherited { lock, report: File::from(report) })
 }

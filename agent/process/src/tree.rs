@@ -1,4 +1,4 @@
-//! All processes of an attempt: found by group, session, descent and mark, and ended.
+//! All processes of an attempt: found by group, session, descent, mark and cgroup, and ended.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -6,10 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use latido_protocol::files::Identity;
+use latido_protocol::files::{Cgroup, Identity};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+use crate::cgroup;
 use crate::identity;
 use crate::pidfd::Pidfd;
 use crate::proc::{self, Stat};
@@ -35,6 +36,8 @@ pub struct Tree {
     pub process: Option<Identity>,
     /// the supervisor, where it is known
     pub supervisor: Option<Identity>,
+    /// its cgroup, where it has one
+    pub cgroup: Option<Cgroup>,
 }
 
 /// What lives of an attempt.
@@ -47,6 +50,8 @@ pub struct Living {
     /// processes that have the number of its group, whose first process is gone, and that carry no mark: the number may
     /// have been given to a group of somebody else. They get no signal
     pub doubtful: Vec<Identity>,
+    /// what carries the mark of another attempt of the same job, supervisors too: also where the job's files are gone
+    pub others: Vec<Identity>,
     /// processes whose environment could not be read (another user's, or protected), so that a mark in it was not seen;
     /// there are always some, and they prove nothing
     pub unreadable: u32,
@@ -106,6 +111,23 @@ pub fn find(tree: &Tree) -> Result<Living, TreeError> {
     Scan::run(tree).map_err(|source| TreeError::Proc { source })
 }
 
+/// Whether a process descends from the caller, a subreaper: then it is of the caller's attempt, whoever it has become.
+pub fn descends_from_caller(pid: u32) -> bool {
+    /// No sane tree is deeper; a parent that changes while the way up is walked must not make it endless.
+    const DEPTH_MAX: u32 = 256;
+
+    let own = std::process::id();
+    let mut at = pid;
+    for _ in 0..DEPTH_MAX {
+        match proc::stat(at) {
+            Ok(Some(stat)) if stat.parent == own => return true,
+            Ok(Some(stat)) if stat.parent != 0 => at = stat.parent,
+            Ok(_) | Err(_) => return false,
+        }
+    }
+    false
+}
+
 /// Sends a signal to each process, through a descriptor whose identity was checked. Returns how many got it.
 pub fn signal(processes: &[Identity], signal: Signal) -> u32 {
     let sent = processes.iter().filter(|process| {
@@ -115,8 +137,24 @@ pub fn signal(processes: &[Identity], signal: Signal) -> u32 {
     u32::try_from(sent.count()).unwrap_or(u32::MAX)
 }
 
+/// Kills what a scan found: by the cgroup, so that nothing forks away, where all that is in it was found; and each by itself.
+/// Returns how many were signalled by themselves.
+pub fn kill(tree: &Tree, living: &Living) -> u32 {
+    if let Some(own) = &tree.cgroup {
+        // What was launched from inside the attempt is not its own, and may not have been able to leave the cgroup.
+        let is_others = |pid: &u32| {
+            let is_found = living.processes.iter().any(|process| process.pid == *pid);
+            !is_found && matches!(mark_of(tree, *pid), Some(Belongs::Sibling | Belongs::Others | Belongs::Supervises))
+        };
+        if !cgroup::members(own).iter().any(is_others) {
+            cgroup::kill(own);
+        }
+    }
+    signal(&living.processes, Signal::KILL)
+}
+
 /// Ends what lives of an attempt: SIGTERM, up to `grace`, SIGKILL, and scans again until nothing is left or the kernel
-/// does not end it within 5 s. A stopped process is continued, so that it hears.
+/// does not end it within 5 s. A stopped process is continued, so that it hears. An emptied cgroup is removed.
 ///
 /// # Errors
 /// As [`find`].
@@ -131,6 +169,7 @@ pub fn end(tree: &Tree, grace: Duration) -> Result<Ended, TreeError> {
         if living.processes.is_empty() || now >= kill_until {
             ended.survivors = living.processes;
             ended.survivors.extend(living.doubtful);
+            tree.cgroup.as_ref().map(cgroup::remove);
             return Ok(ended);
         }
         let until = if now < grace_until {
@@ -139,7 +178,7 @@ pub fn end(tree: &Tree, grace: Duration) -> Result<Ended, TreeError> {
             signal(&new, Signal::CONT);
             grace_until
         } else {
-            let count = signal(&living.processes, Signal::KILL);
+            let count = kill(tree, &living);
             ended.killed = ended.killed.max(count);
             kill_until
         };
@@ -159,6 +198,11 @@ fn wait_for_one(processes: &[Identity], at_most: Duration) {
     let _ = rustix::event::poll(&mut fds, Some(&sys::timespec(at_most)));
 }
 
+/// What a path leads to, whatever it is called.
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|file| (file.dev(), file.ino()))
+}
+
 struct Scan<'a> {
     tree: &'a Tree,
     /// all that `/proc` shows, with the mark of each where it has one
@@ -173,9 +217,11 @@ struct Seen {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Belongs {
-    /// it carries this attempt's mark, or is proven by group or descent
+    /// it carries this attempt's mark, or is proven by group, descent or cgroup
     Ours,
-    /// it carries another attempt's mark, or is a supervisor of another attempt
+    /// it carries the mark of another attempt of the same job, or supervises that
+    Sibling,
+    /// it carries the mark of another job's attempt, or supervises that
     Others,
     /// it is a supervisor of this attempt
     Supervises,
@@ -183,10 +229,54 @@ enum Belongs {
     Unmarked,
 }
 
+/// Whose mark a process carries. `None`: its environment cannot be read.
+fn mark_of(tree: &Tree, pid: u32) -> Option<Belongs> {
+    let environ = proc::environ(pid)?;
+    let (directory, ours) = match (proc::variable(&environ, SUPERVISES), proc::variable(&environ, MARK)) {
+        (Some(directory), _) => (directory, Belongs::Supervises),
+        (None, Some(directory)) => (directory, Belongs::Ours),
+        (None, None) => return Some(Belongs::Unmarked),
+    };
+    Some(if is_this(tree, directory) {
+        ours
+    } else if is_of_this_job(tree, directory) {
+        Belongs::Sibling
+    } else {
+        Belongs::Others
+    })
+}
+
+/// Whether it is an attempt of the same job: a job of this name, in this state directory, whatever has been removed of
+/// the folders between the two.
+fn is_of_this_job(tree: &Tree, directory: &Path) -> bool {
+    /// `jobs/NAME/attempts/0001`: from an attempt up to its state directory.
+    const DEPTH: usize = 4;
+
+    let parts =
+        |path: &Path| path.ancestors().nth(2).map(|job| (job.file_name().map(ToOwned::to_owned), job.to_owned()));
+    let (Some((name, job)), Some((own_name, own_job))) = (parts(directory), parts(&tree.attempt_dir)) else {
+        return false;
+    };
+    let state = |path: &Path| path.ancestors().nth(DEPTH).and_then(file_id);
+    job == own_job || name == own_name && state(directory).is_some_and(|found| Some(found) == state(&tree.attempt_dir))
+}
+
+/// The same directory, also where a link leads to it under another name.
+fn is_this(tree: &Tree, directory: &Path) -> bool {
+    let own = &tree.attempt_dir;
+    if directory == own {
+        return true;
+    }
+    // A folder that was removed has no inode to be known by; its state directory has.
+    directory.file_name() == own.file_name()
+        && (file_id(directory).is_some_and(|found| Some(found) == file_id(own)) || is_of_this_job(tree, directory))
+}
+
 impl<'a> Scan<'a> {
     fn run(tree: &'a Tree) -> io::Result<Living> {
         let mut scan = Self { tree, seen: Vec::new(), unreadable: 0 };
         scan.look_at_all()?;
+        scan.add_members();
         let doubtful = scan.add_group();
         scan.add_descendants();
         Ok(scan.into_living(&doubtful))
@@ -201,35 +291,23 @@ impl<'a> Scan<'a> {
             if stat.start_time < earliest {
                 continue;
             }
-            let belongs = if stat.has_ended() { Belongs::Unmarked } else { self.mark_of(pid) };
+            let mark = if stat.has_ended() { Some(Belongs::Unmarked) } else { mark_of(self.tree, pid) };
+            self.unreadable += u32::from(mark.is_none());
+            let belongs = mark.unwrap_or(Belongs::Unmarked);
             self.seen.push(Seen { stat, belongs });
         }
         Ok(())
     }
 
-    fn mark_of(&mut self, pid: u32) -> Belongs {
-        let Some(environ) = proc::environ(pid) else {
-            self.unreadable += 1;
-            return Belongs::Unmarked;
-        };
-        if let Some(directory) = proc::variable(&environ, SUPERVISES) {
-            return if self.is_this(directory) { Belongs::Supervises } else { Belongs::Others };
+    /// Adds what is in the attempt's cgroup, whatever it did to its group, session, parent and environment.
+    fn add_members(&mut self) {
+        let Some(own) = &self.tree.cgroup else { return };
+        let members = cgroup::members(own);
+        for seen in &mut self.seen {
+            if seen.belongs == Belongs::Unmarked && members.contains(&seen.stat.pid) {
+                seen.belongs = Belongs::Ours;
+            }
         }
-        match proc::variable(&environ, MARK) {
-            Some(directory) if self.is_this(directory) => Belongs::Ours,
-            Some(_) => Belongs::Others,
-            None => Belongs::Unmarked,
-        }
-    }
-
-    /// The same directory, also where a link leads to it under another name.
-    fn is_this(&self, directory: &Path) -> bool {
-        let own = &self.tree.attempt_dir;
-        if directory == own {
-            return true;
-        }
-        let id = |path: &Path| path.metadata().ok().map(|folder| (folder.dev(), folder.ino()));
-        directory.file_name() == own.file_name() && id(directory).is_some_and(|found| Some(found) == id(own))
     }
 
     /// Adds what is in the process group or POSIX session that the job's first process leads; returns what is only
@@ -260,7 +338,7 @@ impl<'a> Scan<'a> {
 
     fn lock_file(&self) -> Option<(u64, u64)> {
         let path = self.tree.attempt_dir.parent()?.parent()?.join("lock");
-        path.metadata().ok().map(|file| (file.dev(), file.ino()))
+        file_id(&path)
     }
 
     /// Adds children of what is ours, and of the supervisor, to which orphans are reparented.
@@ -307,6 +385,8 @@ impl<'a> Scan<'a> {
                 continue;
             } else if seen.belongs == Belongs::Ours {
                 living.processes.push(identity);
+            } else if seen.belongs == Belongs::Sibling {
+                living.others.push(identity);
             } else if seen.belongs == Belongs::Unmarked && doubtful.contains(&seen.stat.pid) {
                 living.doubtful.push(identity);
             }

@@ -6,10 +6,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::files::{Spent, Status};
-use crate::{Progress, Span};
+use crate::{Progress, Span, SubjectName};
 
 /// Bytes of one line. A progress with two texts of the longest kind fits twice.
 pub const LINE_MAX: usize = 16 * 1024;
+
+/// The file beside the sockets that holds the attempt's token, for whoever may read the private folder: a beat carries it
+/// also where it comes from outside the attempt.
+pub const TOKEN_FILE: &str = "token";
 
 /// What is asked of a supervisor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,9 +21,18 @@ pub const LINE_MAX: usize = 16 * 1024;
 pub enum Request {
     /// One beat of the work.
     Beat(Beat),
+    /// A job that the work started and waits for has new progress. It counts as the work's own, and is no beat of it.
+    ChildMoved {
+        /// `LATIDO_TOKEN` of the caller
+        token: Option<String>,
+        /// which job
+        child: SubjectName,
+        /// how far it is, in words
+        step: String,
+    },
     /// Does this attempt still hold its epoch?
     Fence {
-        /// `LATIDO_TOKEN` of the caller, where it has one
+        /// `LATIDO_TOKEN` of the caller; without it nothing is answered but that another attempt has taken over
         #[serde(default)]
         token: Option<String>,
         /// `LATIDO_EPOCH` of the caller
@@ -91,7 +104,7 @@ pub enum StopReason {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Beat {
-    /// `LATIDO_TOKEN` of the sender; without one the sender is taken for an operator
+    /// the attempt's token: `LATIDO_TOKEN` of the sender, or what [`TOKEN_FILE`] holds. Without it nothing is taken
     pub token: Option<String>,
     /// `LATIDO_ATTEMPT` of the sender, where it has one
     pub attempt: Option<u32>,

@@ -8,8 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::StopReason;
 pub use crate::budget::{Budget, Money, MoneyError, Spent};
 pub use crate::excuse::Excuse;
+pub use crate::launching::{
+    Bound, Cgroup, CgroupFolder, CgroupPlace, Enforcement, EnvironmentFrom, LaunchSettings, OnEnd, OnEndRecord, Rlimit,
+    Sigpipe,
+};
+pub use crate::log_limits::{CarriageReturns, LogLimits};
 pub use crate::wanted::{Want, Wanted};
-use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, WallTime};
+use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, Trouble, WallTime};
 
 /// A process that cannot be mistaken for another: a pid means something only inside its machine, boot, pid namespace
 /// and time of start.
@@ -111,15 +116,6 @@ pub enum Orphans {
     Hold,
 }
 
-/// How the output log is bounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogLimits {
-    /// bytes after which `output.log` is rotated
-    pub size_max: u64,
-    /// files kept, the current one counted
-    pub files_max: u32,
-}
-
 /// Everything that was decided for a job when it was made; a later change of the config does not reach it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSettings {
@@ -166,6 +162,12 @@ pub struct JobSettings {
     pub history_every: Span,
     /// how often `status.json` is written although nothing is new
     pub presence_every: Span,
+    /// how its process is made
+    #[serde(default)]
+    pub launch: LaunchSettings,
+    /// what is run after an ending was recorded
+    #[serde(default)]
+    pub on_end: Option<OnEnd>,
 }
 
 /// `job.json`: what was asked for. Written once.
@@ -236,6 +238,12 @@ pub struct Start {
     pub process: Option<Identity>,
     /// when it ran
     pub started_at: Option<WallTime>,
+    /// the cgroup of its own, where one was made
+    #[serde(default)]
+    pub cgroup: Option<Cgroup>,
+    /// what it was asked for and does not have, in words
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// `status.json`: the latest beat. Replaced whole.
@@ -287,6 +295,15 @@ pub struct Status {
     pub spent: Spent,
     /// a stop has begun
     pub stopping: bool,
+    /// its first process is suspended (SIGSTOP, SIGTSTP …) since then: it lives, and nothing in it moves
+    #[serde(default)]
+    pub suspended_since: Option<WallTime>,
+    /// what SIGKILL has not ended within its time: the stop is not over, and the supervisor keeps the lock and waits
+    #[serde(default)]
+    pub survivors: Vec<Identity>,
+    /// what its supervisor has trouble with
+    #[serde(default, skip_serializing_if = "Trouble::is_none")]
+    pub trouble: Trouble,
 }
 
 /// One line of `heartbeats.jsonl`.

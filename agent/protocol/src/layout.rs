@@ -164,6 +164,23 @@ impl AttemptDir {
         self.0.join("output.log")
     }
 
+    /// When what in `output.log` was written; rotated with it, under the same numbers. A line for each record, 46 bytes with
+    /// its end: an offset in 20 digits, a space, a wall time. It says that the byte at this offset, and none of the record
+    /// before, was written then.
+    pub fn output_index(&self) -> PathBuf {
+        self.0.join("output.index")
+    }
+
+    /// What became of the command after the ending, where there is one.
+    pub fn on_end(&self) -> PathBuf {
+        self.0.join("on_end.json")
+    }
+
+    /// What that command printed.
+    pub fn on_end_output(&self) -> PathBuf {
+        self.0.join("on_end.log")
+    }
+
     /// How it ended.
     pub fn end(&self) -> PathBuf {
         self.0.join("end.json")

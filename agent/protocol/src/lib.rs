@@ -14,8 +14,10 @@ mod excuse;
 pub mod files;
 pub mod journal;
 mod kept;
+pub mod launching;
 pub mod layout;
 mod line;
+mod log_limits;
 mod name;
 pub mod notify;
 mod outcome;
@@ -23,6 +25,7 @@ mod progress;
 pub mod registry;
 pub mod status;
 mod time;
+mod trouble;
 mod wanted;
 
 pub use count::{CountLimit, CountLimitError};
@@ -32,6 +35,7 @@ pub use name::{NameError, SubjectName};
 pub use outcome::{Class, Outcome, OutcomeKind};
 pub use progress::{Progress, ProgressError};
 pub use time::{Limit, LimitError, Span, SpanError, WallTime};
+pub use trouble::{Trouble, Unrecorded};
 
 /// The version written into every file and message; a reader refuses a higher one and says so.
 pub const FORMAT_VERSION: u32 = 1;

@@ -59,25 +59,29 @@ impl FromStr for SubjectName {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let first = text.chars().next().ok_or(NameError::Empty)?;
-        if !(first.is_ascii_lowercase() || first.is_ascii_digit()) {
-            return Err(NameError::FirstCharacter(first));
-        }
-        if let Some(c) = text.chars().find(|c| !is_name_character(*c)) {
-            return Err(NameError::Character(c));
-        }
-        if text.len() > Self::LENGTH_MAX {
-            return Err(NameError::TooLong(text.len()));
-        }
-        Ok(Self(text.to_owned()))
+        check(text).map(|()| Self(text.to_owned()))
     }
+}
+
+fn check(text: &str) -> Result<(), NameError> {
+    let first = text.chars().next().ok_or(NameError::Empty)?;
+    if !(first.is_ascii_lowercase() || first.is_ascii_digit()) {
+        return Err(NameError::FirstCharacter(first));
+    }
+    if let Some(c) = text.chars().find(|c| !is_name_character(*c)) {
+        return Err(NameError::Character(c));
+    }
+    if text.len() > SubjectName::LENGTH_MAX {
+        return Err(NameError::TooLong(text.len()));
+    }
+    Ok(())
 }
 
 impl TryFrom<String> for SubjectName {
     type Error = NameError;
 
     fn try_from(text: String) -> Result<Self, NameError> {
-        text.parse()
+        check(&text).map(|()| Self(text))
     }
 }
 

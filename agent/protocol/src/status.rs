@@ -98,9 +98,10 @@ pub enum Verdict {
     Ended,
 }
 
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
+impl Verdict {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
             Self::Waiting => "waiting",
             Self::Missing => "missing",
             Self::Alive => "alive",
@@ -112,7 +113,13 @@ impl std::fmt::Display for Verdict {
             Self::Dead => "dead",
             Self::Unknown => "unknown",
             Self::Ended => "ended",
-        })
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
     }
 }
 
@@ -200,6 +207,9 @@ pub struct SubjectStatus {
     pub errors: u64,
     /// how the latest attempt ended
     pub outcome: Option<Outcome>,
+    /// what its supervisor has trouble with, in words: somebody has to look at it, whatever the verdict
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
     /// what comes next, in words, and when
     pub next: Option<Next>,
     /// its place among those that wait for the same as it does, counted from 1, while it is queued

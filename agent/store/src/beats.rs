@@ -1,8 +1,8 @@
 //! The newest beats of workers, in files that are only appended to.
 //!
 //! A row of the database that every beat replaces costs a page of writes for a hundred bytes. So beats go, once a
-//! second, as one packed batch and with one wait for the disk, to the end of a file beside the database, and the rows
-//! take them in when they are read. Of one registration the beat with the highest sequence counts.
+//! second or some thousand together, as one packed batch and with one wait for the disk, to the end of a file beside the
+//! database, and the rows take them in when they are read. Of one registration the beat with the highest sequence counts.
 //!
 //! The files are bounded by rounds: when one is long enough another is begun, the caller gives the newest beat of every
 //! living worker once more, a few with each batch, and when it is through, the older file has nothing that is not in the

@@ -129,8 +129,13 @@ pub enum RegistryWrite {
     RemoveTarget(String),
     /// Keeps the highest epoch ever given; a lower one than the stored changes nothing.
     Epoch(u64),
-    /// Keeps how far the listening time line has come, in milliseconds.
-    Listened(u64),
+    /// Keeps how far the listening time line has come, and since when silence counts on it.
+    Listened {
+        /// how far, in milliseconds
+        listened_ms: u64,
+        /// no silence from before counts, in milliseconds; 0 where all does
+        baseline_ms: u64,
+    },
 }
 
 /// How a dead worker's standing is stored.
@@ -146,6 +151,9 @@ pub struct RegistryRows {
     pub epoch: u64,
     /// how far the listening time line had come, in milliseconds
     pub listened_ms: u64,
+    /// no silence from before this place on it counts, in milliseconds; 0 where all does
+    #[serde(default)]
+    pub baseline_ms: u64,
     /// by name
     pub groups: Vec<GroupRow>,
     /// by name
@@ -161,6 +169,7 @@ pub struct RegistryRows {
 pub(crate) struct MemoryRegistry {
     epoch: u64,
     listened_ms: u64,
+    baseline_ms: u64,
     groups: BTreeMap<String, GroupRow>,
     workers: BTreeMap<String, WorkerRow>,
     targets: BTreeMap<String, TargetRow>,
@@ -203,7 +212,9 @@ impl MemoryRegistry {
             }
             RegistryWrite::RemoveTarget(name) => _ = self.targets.remove(name),
             RegistryWrite::Epoch(epoch) => self.epoch = self.epoch.max(*epoch),
-            RegistryWrite::Listened(listened_ms) => self.listened_ms = *listened_ms,
+            RegistryWrite::Listened { listened_ms, baseline_ms } => {
+                (self.listened_ms, self.baseline_ms) = (*listened_ms, *baseline_ms);
+            }
         }
         true
     }
@@ -229,6 +240,7 @@ impl MemoryRegistry {
         Self {
             epoch: rows.epoch,
             listened_ms: rows.listened_ms,
+            baseline_ms: rows.baseline_ms,
             groups: rows.groups.into_iter().map(|row| (row.name.clone(), row)).collect(),
             workers: rows.workers.into_iter().map(|row| (row.name.clone(), row)).collect(),
             targets: rows.targets.into_iter().map(|row| (row.name.clone(), row)).collect(),
@@ -239,6 +251,7 @@ impl MemoryRegistry {
         RegistryRows {
             epoch: self.epoch,
             listened_ms: self.listened_ms,
+            baseline_ms: self.baseline_ms,
             groups: self.groups.values().cloned().collect(),
             workers: self.workers.values().cloned().collect(),
             targets: self.targets.values().cloned().collect(),
@@ -257,6 +270,6 @@ pub(crate) fn refused_name(write: &RegistryWrite) -> Option<String> {
         | RegistryWrite::RemoveWorker { .. }
         | RegistryWrite::RemoveTarget(_)
         | RegistryWrite::Epoch(_)
-        | RegistryWrite::Listened(_) => None,
+        | RegistryWrite::Listened { .. } => None,
     }
 }

@@ -1,11 +1,18 @@
 //! The statements of groups, workers and targets.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{CachedStatement, Connection, Row, params};
 
 use crate::queries::{bound, number, optional_number};
 use crate::registry::{
     BeatRow, DEAD_SILENT, GroupRow, RegistryRows, RegistryWrite, TargetRow, WorkerRow, refused_name,
 };
+
+const REAP: &str =
+    "update workers set standing = ?5, verdict = ?6, beat_ms = ?7, heard_ms = ?4, sequence = ?8, state = ?9,
+                                       active_job = ?10, errors = ?11
+                    where name = ?1 and instance = ?2 and epoch = ?3 and heard_ms <= ?4 and standing not like 'dead%'";
+
+const UNASSIGN: &str = "update targets set holder = null, event = null, pickups = pickups + 1 where holder = ?1";
 
 /// Makes the changes in their order, and adds to `refused` the names whose change was not made.
 pub(crate) fn write(
@@ -13,27 +20,34 @@ pub(crate) fn write(
     writes: &[RegistryWrite],
     refused: &mut Vec<String>,
 ) -> rusqlite::Result<()> {
+    if writes.is_empty() {
+        return Ok(());
+    }
+    // Many die together: their statements are looked up once.
+    let mut deaths = Deaths { reap: connection.prepare_cached(REAP)?, unassign: connection.prepare_cached(UNASSIGN)? };
     for write in writes {
-        if !write_one(connection, write)? {
+        if !write_one(connection, write, &mut deaths)? {
             refused.extend(refused_name(write));
         }
     }
     Ok(())
 }
 
-fn write_one(connection: &Connection, write: &RegistryWrite) -> rusqlite::Result<bool> {
+/// The statements of a death.
+struct Deaths<'a> {
+    reap: CachedStatement<'a>,
+    unassign: CachedStatement<'a>,
+}
+
+fn write_one(connection: &Connection, write: &RegistryWrite, deaths: &mut Deaths<'_>) -> rusqlite::Result<bool> {
     let changed = match write {
         RegistryWrite::Group(GroupRow { name, instance }) => connection
             .prepare_cached("insert or replace into worker_groups (name, instance) values (?1, ?2)")?
             .execute(params![name, bound(*instance)])?,
         RegistryWrite::Worker(row) => write_worker(connection, row)?,
         RegistryWrite::Reap { name, instance, epoch, beat, verdict } => {
-            let sql = "update workers set standing = ?5, verdict = ?6, beat_ms = ?7, heard_ms = ?4, sequence = ?8,
-                                          state = ?9, active_job = ?10, errors = ?11
-                       where name = ?1 and instance = ?2 and epoch = ?3 and heard_ms <= ?4
-                         and standing not like 'dead%'";
             let BeatRow { at_ms, heard_ms, sequence, state, active_job, errors } = beat;
-            let reaped = connection.prepare_cached(sql)?.execute(params![
+            let reaped = deaths.reap.execute(params![
                 name,
                 bound(*instance),
                 bound(*epoch),
@@ -47,14 +61,14 @@ fn write_one(connection: &Connection, write: &RegistryWrite) -> rusqlite::Result
                 bound(*errors),
             ])?;
             if reaped > 0 {
-                unassign(connection, name)?;
+                deaths.unassign.execute([name])?;
             }
             reaped
         }
         RegistryWrite::RemoveWorker { name, epoch } => {
             let sql = "delete from workers where name = ?1 and epoch = ?2";
             if connection.prepare_cached(sql)?.execute(params![name, bound(*epoch)])? > 0 {
-                unassign(connection, name)?;
+                deaths.unassign.execute([name])?;
             }
             return Ok(true);
         }
@@ -66,16 +80,11 @@ fn write_one(connection: &Connection, write: &RegistryWrite) -> rusqlite::Result
         RegistryWrite::Epoch(epoch) => connection
             .prepare_cached("update registry set epoch = max(epoch, ?1) where one = 1")?
             .execute([bound(*epoch)])?,
-        RegistryWrite::Listened(listened_ms) => connection
-            .prepare_cached("update registry set listened_ms = ?1 where one = 1")?
-            .execute([bound(*listened_ms)])?,
+        RegistryWrite::Listened { listened_ms, baseline_ms } => connection
+            .prepare_cached("update registry set listened_ms = ?1, baseline_ms = ?2 where one = 1")?
+            .execute([bound(*listened_ms), bound(*baseline_ms)])?,
     };
     Ok(changed > 0)
-}
-
-fn unassign(connection: &Connection, holder: &str) -> rusqlite::Result<usize> {
-    let sql = "update targets set holder = null, event = null, pickups = pickups + 1 where holder = ?1";
-    connection.prepare_cached(sql)?.execute([holder])
 }
 
 fn write_worker(connection: &Connection, row: &WorkerRow) -> rusqlite::Result<usize> {
@@ -132,9 +141,9 @@ pub(crate) fn know_of_beats(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Reads all rows, by name, without the beats beside the database, and whether there were any.
 pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<(RegistryRows, bool)> {
-    let sql = "select epoch, listened_ms, beats_kept from registry where one = 1";
-    let counters = |row: &Row<'_>| Ok((number(row, 0)?, number(row, 1)?, row.get(2)?));
-    let (epoch, listened_ms, were_kept) = connection.prepare_cached(sql)?.query_row([], counters)?;
+    let sql = "select epoch, listened_ms, baseline_ms, beats_kept from registry where one = 1";
+    let counters = |row: &Row<'_>| Ok((number(row, 0)?, number(row, 1)?, number(row, 2)?, row.get(3)?));
+    let (epoch, listened_ms, baseline_ms, were_kept) = connection.prepare_cached(sql)?.query_row([], counters)?;
     let group = |row: &Row<'_>| Ok(GroupRow { name: row.get(0)?, instance: number(row, 1)? });
     let target = |row: &Row<'_>| {
         let (name, holder, event, pickups) = (row.get(0)?, row.get(1)?, row.get(3)?, row.get(4)?);
@@ -146,6 +155,7 @@ pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<(RegistryRows, b
     let rows = RegistryRows {
         epoch,
         listened_ms,
+        baseline_ms,
         groups: connection
             .prepare_cached("select name, instance from worker_groups order by name")?
             .query_map([], group)?

@@ -1,13 +1,14 @@
 //! What the work has said of itself: the status, and when it goes to the disk.
 
+use std::path::Path;
 use std::time::Duration;
 
 use latido_protocol::attempt::{Beat, Ground};
 use latido_protocol::disk::{self, WriteError};
-use latido_protocol::files::{Beats, Excuse, Heartbeat, JobSettings, Spent, Start, Status};
+use latido_protocol::files::{Beats, Excuse, Heartbeat, Identity, JobSettings, Spent, Start, Status};
 use latido_protocol::layout::AttemptDir;
 use latido_protocol::notify::{Notification, Watchdog};
-use latido_protocol::{FORMAT_VERSION, Limit, Progress, Span};
+use latido_protocol::{FORMAT_VERSION, Limit, Progress, Span, SubjectName, Trouble, Unrecorded};
 
 use crate::clock::{self, Now};
 
@@ -19,6 +20,9 @@ const TICK_EVERY: Duration = Duration::from_secs(10);
 
 /// Bytes of `heartbeats.jsonl` above which its older half is dropped: at a line every 5 minutes, some weeks.
 const HISTORY_MAX: u64 = 1024 * 1024;
+
+/// Bytes of what is told of a job that the work waits for: one line for people.
+const CHILD_STEP_MAX: usize = 1024;
 
 /// Why a beat was refused, as a fragment that fits after "cannot".
 pub(crate) type Refusal = String;
@@ -77,6 +81,9 @@ impl Book {
             excuse: None,
             spent: Spent::default(),
             stopping: false,
+            suspended_since: None,
+            survivors: Vec::new(),
+            trouble: Trouble::default(),
         };
         Self {
             attempt,
@@ -127,6 +134,12 @@ impl Book {
             self.make_durable(now).map_err(|error| describe(&error))?;
         }
         Ok(())
+    }
+
+    /// A job that the work waits for has moved, so the work has: it stands in the step, and renews no lease.
+    pub(crate) fn handle_child(&mut self, child: &SubjectName, mut step: String, now: Now) {
+        step.truncate(step.floor_char_boundary(CHILD_STEP_MAX));
+        self.merge(Progress { step: Some(format!("{child}: {step}")), ..Progress::default() }, now);
     }
 
     /// Takes one datagram. A new checkpoint is durable after the next [`Book::make_durable`].
@@ -189,6 +202,22 @@ impl Book {
     pub(crate) fn mark_stopping(&mut self) {
         self.status.stopping = true;
         self.touch();
+    }
+
+    /// Says that the first process was suspended, or goes on.
+    pub(crate) fn mark_suspended(&mut self, is_suspended: bool) {
+        if is_suspended != self.status.suspended_since.is_some() {
+            self.status.suspended_since = is_suspended.then(clock::wall);
+            self.touch();
+        }
+    }
+
+    /// Says what SIGKILL has not ended.
+    pub(crate) fn mark_survivors(&mut self, survivors: Vec<Identity>) {
+        if self.status.survivors != survivors {
+            self.status.survivors = survivors;
+            self.touch();
+        }
     }
 
     /// The status as of this pass. `written`: bytes of output so far.
@@ -280,7 +309,7 @@ impl Book {
             // A failure leaves it due, and nobody was told that it is kept.
             let _ = self.make_durable(now);
         } else {
-            self.dirty = disk::replace_quick(&self.attempt.status(), &self.status).is_err();
+            let _ = self.write(disk::replace_quick);
         }
         true
     }
@@ -292,9 +321,8 @@ impl Book {
         }
         let output_bytes = self.status.output_bytes;
         self.status(now, output_bytes);
-        disk::replace(&self.attempt.status(), &self.status)?;
+        self.write(disk::replace)?;
         self.checkpoint_due = false;
-        self.dirty = false;
         self.written_at = now.monotonic;
         Ok(())
     }
@@ -303,9 +331,37 @@ impl Book {
     pub(crate) fn write_last(&mut self, now: Now, output_bytes: u64) -> Result<(), WriteError> {
         self.status(now, output_bytes);
         self.written_at = now.monotonic;
-        let written = disk::replace_quick(&self.attempt.status(), &self.status);
+        self.write(disk::replace_quick)
+    }
+
+    /// Writes the status in one of two ways. That it failed is counted, and told to whoever asks the supervisor itself.
+    fn write(&mut self, replace: fn(&Path, &Status) -> Result<(), WriteError>) -> Result<(), WriteError> {
+        // What is on the disk has been written.
+        let had_failed = self.status.trouble.unwritten_because.take().is_some();
+        let written = replace(&self.attempt.status(), &self.status);
         self.dirty = written.is_err();
+        if let Err(error) = &written {
+            self.status.trouble.unwritten += 1;
+            self.status.trouble.unwritten_because = Some(describe(error));
+        }
+        // Whoever watches hears all the same that somebody is there.
+        if had_failed || written.is_err() {
+            self.revision += 1;
+        }
         written
+    }
+
+    /// A datagram of somebody who is not of this attempt was passed over.
+    pub(crate) fn count_stranger(&mut self) {
+        self.status.trouble.strangers += 1;
+    }
+
+    /// The job has ended, and the disk does not take the record.
+    pub(crate) fn mark_unrecorded(&mut self, unrecorded: Unrecorded) {
+        if self.status.trouble.unrecorded.as_ref() != Some(&unrecorded) {
+            self.status.trouble.unrecorded = Some(unrecorded);
+            self.touch();
+        }
     }
 
     fn count_beat(&mut self, now: Now) {

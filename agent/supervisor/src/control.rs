@@ -5,6 +5,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
@@ -29,8 +30,12 @@ const READS_MAX: u32 = 16;
 
 pub(crate) struct Control {
     listener: UnixListener,
+    /// of the socket's file, as it was bound
+    inode: u64,
     clients: Vec<Client>,
     owner: u32,
+    /// whom the job runs as, where it is somebody else
+    guest: Option<u32>,
 }
 
 /// One connection.
@@ -64,7 +69,23 @@ impl Control {
     pub(crate) fn bind(path: &Path) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, clients: Vec::new(), owner: rustix::process::geteuid().as_raw() })
+        let inode = path.symlink_metadata()?.ino();
+        Ok(Self { listener, inode, clients: Vec::new(), owner: rustix::process::geteuid().as_raw(), guest: None })
+    }
+
+    /// Hears the job's user too.
+    pub(crate) fn admit(&mut self, user: u32) {
+        self.guest = Some(user);
+    }
+
+    /// The inode of the file it was bound at.
+    pub(crate) fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    /// Listens where another one was bound, and keeps its own clients.
+    pub(crate) fn listen_at(&mut self, other: Self) {
+        (self.listener, self.inode) = (other.listener, other.inode);
     }
 
     pub(crate) fn listener(&self) -> BorrowedFd<'_> {
@@ -85,7 +106,7 @@ impl Control {
                 Err(_) => return self.drop_most_silent(),
             };
             let user = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.uid.as_raw());
-            let allowed = user.is_ok_and(|user| user == self.owner || user == 0);
+            let allowed = user.is_ok_and(|user| user == self.owner || user == 0 || Some(user) == self.guest);
             if !allowed || stream.set_nonblocking(true).is_err() {
                 continue;
             }

@@ -3,16 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
+use latido_process::cgroup::{self, OutOfMemory};
 use latido_process::lock;
 use latido_process::run::{self, Ending};
 use latido_protocol::attempt::StopReason;
 use latido_protocol::disk::{self, ReadError, WriteError};
-use latido_protocol::files::{End, Identity, LedgerLine, Rusage, Spent, Start};
+use latido_protocol::files::{End, LedgerLine, Rusage, Spent, Start};
 use latido_protocol::layout::AttemptDir;
-use latido_protocol::{Class, FORMAT_VERSION, Limit, Outcome, Progress, Span};
+use latido_protocol::{Class, FORMAT_VERSION, Limit, Outcome, OutcomeKind, Progress, Span};
 
 use crate::clock;
-use crate::stop::{self, Order};
+use crate::sockets;
+use crate::stop::{self, Cleared, Order};
 
 /// Why an ending is not yet on the disk.
 #[derive(Debug, thiserror::Error)]
@@ -26,11 +28,19 @@ pub(crate) enum RecordError {
 }
 
 /// Judges what happened, from how the first process ended and who had ordered its end.
-pub(crate) fn judge(ending: Ending, order: Option<&Order>, errno: Option<i32>) -> Outcome {
+pub(crate) fn judge(
+    ending: Ending,
+    order: Option<&Order>,
+    errno: Option<i32>,
+    out_of_memory: Option<OutOfMemory>,
+) -> Outcome {
     let mut outcome = match ending {
         Ending::Exited(code) => Outcome::exited(code),
-        Ending::Signaled(signal) => Outcome::signaled(signal, &stop::signal_name(signal)),
+        Ending::Signaled(signal) | Ending::Dumped(signal) => Outcome::signaled(signal, &stop::signal_name(signal)),
     };
+    if matches!(ending, Ending::Dumped(_)) {
+        outcome.detail.push_str(" (core dumped)");
+    }
     if let Some(errno) = errno.filter(|_| outcome.class == Class::Failed) {
         let meaning = std::io::Error::from_raw_os_error(errno);
         outcome.detail.push_str(&format!("; it had said: {meaning}"));
@@ -38,9 +48,13 @@ pub(crate) fn judge(ending: Ending, order: Option<&Order>, errno: Option<i32>) -
     let how = match ending {
         Ending::Exited(code) => format!("exit status {code}"),
         Ending::Signaled(signal) => stop::signal_name(signal),
+        Ending::Dumped(signal) => format!("{} (core dumped)", stop::signal_name(signal)),
     };
     let (class, why) = match order {
-        None => return outcome,
+        None => {
+            return out_of_memory
+                .map_or_else(|| outcome.clone(), |found| for_want_of_memory(outcome.clone(), found, &how));
+        }
         Some(Order::Request(StopReason::Commanded, by)) => return outcome.by_order(format!("stopped by {by}; {how}")),
         Some(Order::Request(StopReason::Limit, by)) => (Class::Limit, format!("limit reached, ended by {by}")),
         Some(Order::Request(StopReason::Stale, by)) => (Class::Lost, format!("stale, ended by {by}")),
@@ -54,13 +68,32 @@ pub(crate) fn judge(ending: Ending, order: Option<&Order>, errno: Option<i32>) -
     outcome
 }
 
+/// What the ending was if the kernel killed processes of the attempt, and of it alone, for want of memory. One that went
+/// on to a good end without them has ended well.
+fn for_want_of_memory(outcome: Outcome, found: OutOfMemory, how: &str) -> Outcome {
+    if outcome.class == Class::Completed {
+        let detail =
+            format!("{}; {} of its processes were killed for want of memory", outcome.detail, found.killed_count);
+        return Outcome { detail, ..outcome };
+    }
+    let limit = found.memory_max.filter(|_| found.limit_met_count > 0);
+    let (class, whose) = match limit {
+        Some(limit) => (Class::Limit, format!("its limit of {limit} bytes (memory_max)")),
+        // Its limit was not met: the machine, or a cgroup above, had none left.
+        None => (Class::Failed, "the machine had none left".to_owned()),
+    };
+    let detail = format!("out of memory: {whose}; processes killed: {}; {how}", found.killed_count);
+    Outcome { kind: OutcomeKind::OutOfMemory, class, detail, ..outcome }
+}
+
 /// What there is to record beside the outcome.
 pub(crate) struct Facts {
     pub(crate) outcome: Outcome,
     pub(crate) progress: Option<Progress>,
     pub(crate) spent: Spent,
     pub(crate) stopped_for: Option<StopReason>,
-    pub(crate) survivors: Vec<Identity>,
+    /// what was looked at for the proof
+    pub(crate) cleared: Cleared,
     /// bytes of output that the log could not take
     pub(crate) lost: u64,
     /// how long the process ran, where it did and was collected
@@ -106,12 +139,11 @@ pub(crate) fn record(attempt: &AttemptDir, start: &Start, end: &End) -> Result<(
         Err(WriteError::Exists { .. }) => append_once(&ledger, start, end)?,
         Err(source) => return Err(RecordError::Write { source }),
     }
+    // With a survivor in it, it stays, and the next attempt of the job finds it.
+    start.cgroup.as_ref().map(cgroup::remove);
     // An index of what is recorded above; whoever finds it later checks it.
     let _ = std::fs::remove_file(job.busy());
-    for socket in ["control", "notify"] {
-        let _ = std::fs::remove_file(start.sockets.join(socket));
-    }
-    let _ = std::fs::remove_dir(&start.sockets);
+    sockets::remove(&start.sockets);
     Ok(())
 }
 
@@ -149,14 +181,12 @@ fn prove(attempt: &AttemptDir, start: &Start, facts: &Facts) -> String {
         }
         (Some(_), None) | (None, _) => "nothing was started".to_owned(),
     };
-    if !facts.survivors.is_empty() {
-        proof.push_str(&format!("; still there after SIGKILL: {}", stop::list(&facts.survivors)));
-    } else if facts.ran_for.is_some() {
-        proof.push_str("; no process of the attempt is left in its group, session, descent or mark");
+    if facts.ran_for.is_some() {
+        proof.push_str(&looked_at(&facts.cleared));
     }
     let own = std::process::id();
     let lock = attempt.job().map(|job| job.lock());
-    let others: Vec<_> = match lock.filter(|_| !facts.survivors.is_empty()) {
+    let others: Vec<_> = match lock.filter(|_| !facts.cleared.survivors().is_empty()) {
         Some(lock) => lock::holders(&lock).into_iter().filter(|pid| *pid != own).map(|pid| pid.to_string()).collect(),
         None => Vec::new(),
     };
@@ -169,6 +199,22 @@ fn prove(attempt: &AttemptDir, start: &Start, facts: &Facts) -> String {
         proof.push_str(&format!("; {} bytes of output were lost, the log could not be written", facts.lost));
     }
     proof
+}
+
+/// What was truly looked at, and nothing more.
+fn looked_at(cleared: &Cleared) -> String {
+    match cleared {
+        Cleared::Childless => "; its supervisor, to which what it leaves comes, has no other child".to_owned(),
+        Cleared::Scanned(left) if left.is_empty() => {
+            "; no process of the attempt is left in its group, session, descent or mark".to_owned()
+        }
+        Cleared::Scanned(left) => format!("; still there after SIGKILL: {}", stop::list(left)),
+        Cleared::Unseen => {
+            "; SIGKILL was sent to its group, and what else may be left could not be looked at: no look at \
+                            /proc succeeded"
+                .to_owned()
+        }
+    }
 }
 
 fn whole_micros(duration: Duration) -> Span {
@@ -194,11 +240,24 @@ mod tests {
             (Some(Order::Outside), Class::Lost),
         ];
         for (order, class) in cases {
-            let outcome = judge(killed, order.as_ref(), None);
+            let outcome = judge(killed, order.as_ref(), None, None);
             assert_eq!((outcome.class, outcome.signal), (class, Some(9)), "{order:?}");
-            let ended = judge(Ending::Exited(0), order.as_ref(), None);
+            let ended = judge(Ending::Exited(0), order.as_ref(), None, None);
             assert_eq!(ended.class, if order.is_some() { class } else { Class::Completed }, "{order:?}");
         }
-        assert!(judge(Ending::Exited(1), None, Some(2)).detail.contains("No such file"));
+        assert!(judge(Ending::Exited(1), None, Some(2), None).detail.contains("No such file"));
+    }
+
+    #[test]
+    fn a_proof_says_what_was_looked_at() {
+        let scanned = looked_at(&Cleared::Scanned(Vec::new()));
+        let left = looked_at(&Cleared::Scanned(vec![latido_process::identity::own().unwrap()]));
+        assert!(scanned.contains("no process of the attempt is left"), "{scanned}");
+        assert!(left.contains(&format!("still there after SIGKILL: {}", std::process::id())), "{left}");
+        for cleared in [Cleared::Childless, Cleared::Unseen] {
+            let text = looked_at(&cleared);
+            assert!(!text.contains("no process of the attempt is left"), "{text}");
+        }
+        assert!(looked_at(&Cleared::Unseen).contains("could not be looked at"));
     }
 }

@@ -3,26 +3,30 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use latido_process::cgroup::{self, OutOfMemory};
 use latido_process::lock::Lock;
 use latido_process::run::{self, Ending};
+use latido_process::setup::User;
 use latido_process::signals::Signals;
 use latido_process::tree::Tree;
 use latido_process::{Pidfd, Signal};
-use latido_protocol::Limit;
 use latido_protocol::attempt::{Advice, Answer, Beat, Request, StopReason};
 use latido_protocol::disk;
 use latido_protocol::files::{End, Start, Wanted};
 use latido_protocol::layout::{AttemptDir, JobDir};
+use latido_protocol::{Limit, Unrecorded};
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
-use crate::beat::Book;
+use crate::beat::{Book, describe};
 use crate::clock::{Clock, Now};
 use crate::control::{Control, Said};
 use crate::ending::{self, Facts};
+use crate::hook::{Hook, Plan};
 use crate::notify::NotifySocket;
 use crate::output::{Drained, Output};
-use crate::stop::{self, Order, Sequence};
+use crate::sockets;
+use crate::stop::{self, Cleared, Order, Sequence};
 
 /// After the job's end its pipe is read until no byte has come for this long, if somebody holds it open.
 const QUIET_FOR: Duration = Duration::from_millis(200);
@@ -49,12 +53,16 @@ pub(crate) struct Parts {
     pub(crate) lock: Lock,
     pub(crate) signals: Signals,
     pub(crate) token: String,
+    /// whom the job runs as, where it is somebody else
+    pub(crate) user: Option<User>,
     pub(crate) control: Control,
     pub(crate) notify: NotifySocket,
     pub(crate) clock: Clock,
     pub(crate) book: Book,
     pub(crate) output: Output,
     pub(crate) child: Pidfd,
+    /// what is run after the ending
+    pub(crate) plan: Option<Box<Plan>>,
 }
 
 /// Where the attempt is.
@@ -70,6 +78,8 @@ enum Phase {
         end: Box<End>,
         try_at: Duration,
     },
+    /// The ending is recorded, and what is to be run after it runs.
+    Following(Box<Hook>),
     Done,
 }
 
@@ -132,7 +142,8 @@ impl Supervisor {
         let now = self.parts.clock.now();
         let mut at = vec![self.parts.book.write_at()];
         at.extend(self.parts.control.push_at(self.parts.book.revision()));
-        at.extend(self.sequence.as_ref().map(Sequence::poll_timeout));
+        let is_following = matches!(self.phase, Phase::Following(_));
+        at.extend(self.sequence.as_ref().filter(|_| !is_following).map(Sequence::poll_timeout));
         // On the listening time line, seen from here: a gap only makes this pass an early one.
         let until = self.run_until.filter(|_| matches!(self.phase, Phase::Running) && self.order.is_none());
         at.extend(until.map(|until| now.monotonic + until.saturating_sub(now.listening).min(SLEEP_MAX)));
@@ -140,6 +151,7 @@ impl Supervisor {
             Phase::Running | Phase::Done => {}
             Phase::Ending { drain, .. } => at.extend((!drain.closed).then(|| drain.quiet_at.min(drain.until))),
             Phase::Recording { try_at, .. } => at.push(*try_at),
+            Phase::Following(hook) => at.extend(hook.poll_timeout()),
         }
         let next = at.into_iter().min().unwrap_or(now.monotonic);
         next.saturating_sub(now.monotonic).min(SLEEP_MAX)
@@ -150,7 +162,12 @@ impl Supervisor {
         const FIXED: usize = 3;
 
         let parts = &self.parts;
-        let runs = matches!(self.phase, Phase::Running);
+        let (child, pipe) = match &self.phase {
+            Phase::Running => (Some(&parts.child), parts.output.pipe()),
+            // An end is told once; after that the descriptor would be ready for ever.
+            Phase::Ending { .. } | Phase::Recording { .. } | Phase::Done => (None, parts.output.pipe()),
+            Phase::Following(hook) => (Some(hook.child()), hook.pipe()),
+        };
         let mut fds = vec![
             PollFd::new(&parts.signals, PollFlags::IN),
             PollFd::new(&parts.notify, PollFlags::IN),
@@ -162,10 +179,8 @@ impl Supervisor {
             events.set(PollFlags::OUT, client.has_unsent());
             fds.push(PollFd::from_borrowed_fd(client.as_fd(), events));
         }
-        let pipe = parts.output.pipe();
         fds.extend(pipe.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-        // An end is told once; after that the descriptor would be ready for ever.
-        fds.extend(runs.then(|| PollFd::new(&parts.child, PollFlags::IN)));
+        fds.extend(child.map(|child| PollFd::new(child, PollFlags::IN)));
         let timeout = Timespec {
             tv_sec: i64::try_from(sleep.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: sleep.subsec_nanos().into(),
@@ -182,7 +197,7 @@ impl Supervisor {
             listener: is_ready(&fds[2]),
             clients: (0..count).rev().filter(|index| is_ready(&fds[FIXED + index])).collect(),
             output: pipe.is_some() && fds.get(FIXED + count).is_some_and(is_ready),
-            child: runs && fds.last().is_some_and(is_ready),
+            child: child.is_some() && fds.last().is_some_and(is_ready),
         }
     }
 
@@ -205,10 +220,26 @@ impl Supervisor {
         if ready.signals {
             self.handle_signals(now);
         }
-        if ready.child
-            && let Some(how) = run::ending(&self.parts.child)
-        {
-            self.handle_end(how, now);
+        if ready.child {
+            self.handle_child(now);
+        }
+    }
+
+    /// What was waited for has ended: the job's first process, or what was run after it.
+    fn handle_child(&mut self, now: Now) {
+        match &mut self.phase {
+            Phase::Running => {
+                if let Some(how) = run::ending(&self.parts.child) {
+                    self.handle_end(how, now);
+                }
+            }
+            Phase::Following(hook) => {
+                if hook.finish(&self.parts.attempt) {
+                    self.phase = Phase::Done;
+                    run::collect_orphans(None);
+                }
+            }
+            Phase::Ending { .. } | Phase::Recording { .. } | Phase::Done => {}
         }
     }
 
@@ -216,6 +247,15 @@ impl Supervisor {
         let answer = match said {
             Said::Rubbish(message) => Answer::Error { message },
             Said::Request(Request::Beat(beat)) => self.handle_beat(beat, now),
+            Said::Request(Request::ChildMoved { token, child, step }) => {
+                match self.refuse(token.as_deref(), None, None) {
+                    Some(message) => Answer::Error { message },
+                    None => {
+                        self.parts.book.handle_child(&child, step, now);
+                        Answer::Advice { advice: self.advice() }
+                    }
+                }
+            }
             Said::Request(Request::Fence { token, epoch }) => self.handle_fence(token.as_deref(), epoch),
             Said::Request(Request::Stop { ground: Some(ground), .. }) if !self.parts.book.holds(ground, now) => {
                 Answer::Error { message: "end it for want of beats or progress: there are some".to_owned() }
@@ -265,7 +305,9 @@ impl Supervisor {
     /// Why a sender is not of this attempt.
     fn refuse(&self, token: Option<&str>, epoch: Option<u64>, attempt: Option<u32>) -> Option<String> {
         let start = &self.parts.start;
-        if token.is_some_and(|token| token != self.parts.token) {
+        if token.is_none() {
+            Some("act for this attempt: the request carries no token (LATIDO_TOKEN)".to_owned())
+        } else if token.is_some_and(|token| token != self.parts.token) {
             Some("act for this attempt: the token is another's".to_owned())
         } else if epoch.is_some_and(|epoch| epoch != start.epoch) || attempt.is_some_and(|of| of != start.attempt) {
             Some(format!("act for this attempt: it is attempt {}, epoch {}", start.attempt, start.epoch))
@@ -303,7 +345,8 @@ impl Supervisor {
             }
             // It has ended by itself: only what it left is still to be ended.
             Phase::Ending { .. } => {}
-            Phase::Recording { .. } | Phase::Done => return,
+            // What follows the ending has a time limit of its own.
+            Phase::Recording { .. } | Phase::Following(_) | Phase::Done => return,
         }
         self.clear(grace, now);
     }
@@ -317,6 +360,7 @@ impl Supervisor {
             attempt_dir: self.parts.attempt.path().to_owned(),
             process: self.parts.start.process.clone(),
             supervisor: self.parts.start.supervisor.clone(),
+            cgroup: self.parts.start.cgroup.clone(),
         };
         let leader = self.parts.child.identity().clone();
         self.sequence = Some(Sequence::begin(tree, leader, grace, now.monotonic));
@@ -328,7 +372,14 @@ impl Supervisor {
                 self.stop(Order::Outside, self.parts.grace, now);
             } else {
                 // The first process stays uncollected until the end: its pid is the group's number.
-                run::collect_orphans(Some(self.parts.child.identity().pid));
+                let kept = match &self.phase {
+                    Phase::Following(hook) => hook.child(),
+                    Phase::Running | Phase::Ending { .. } | Phase::Recording { .. } | Phase::Done => &self.parts.child,
+                };
+                run::collect_orphans(Some(kept.identity().pid));
+                if let Some(is_suspended) = run::suspension(&self.parts.child) {
+                    self.parts.book.mark_suspended(is_suspended);
+                }
                 if let Some(sequence) = &mut self.sequence {
                     sequence.handle_child(now.monotonic);
                 }
@@ -337,6 +388,10 @@ impl Supervisor {
     }
 
     fn drain_output(&mut self, now: Now) {
+        if let Phase::Following(hook) = &mut self.phase {
+            hook.drain();
+            return;
+        }
         let drained = self.parts.output.drain();
         if let Phase::Ending { drain, .. } = &mut self.phase {
             match drained {
@@ -372,13 +427,18 @@ impl Supervisor {
             let limit = self.parts.run_for.duration().unwrap_or_default();
             self.stop(Order::RunFor(limit), self.parts.grace, now);
         }
-        if let Some(sequence) = &mut self.sequence {
-            sequence.handle_timeout(now.monotonic);
+        match (&mut self.phase, &mut self.sequence) {
+            (Phase::Following(hook), _) => hook.handle_timeout(now.monotonic),
+            (Phase::Running | Phase::Ending { .. } | Phase::Recording { .. }, Some(sequence)) => {
+                sequence.handle_timeout(now.monotonic);
+            }
+            (Phase::Running | Phase::Ending { .. } | Phase::Recording { .. }, None) | (Phase::Done, _) => {}
         }
         self.advance(now);
         let bytes = self.parts.output.bytes();
         if self.parts.book.handle_timeout(now, bytes) {
             self.parts.output.look();
+            self.look_for_sockets(now);
         }
         self.parts.notify.release(&mut self.parts.book, now);
         let revision = self.parts.book.revision();
@@ -388,37 +448,73 @@ impl Supervisor {
         }
     }
 
+    /// Binds again what was cleared away, under the same name: the job knows no other.
+    fn look_for_sockets(&mut self, now: Now) {
+        let parts = &mut self.parts;
+        let folder = &parts.start.sockets;
+        if sockets::are_there(folder, &parts.control, &parts.notify) {
+            return;
+        }
+        // What cannot be made is tried again with the next status.
+        if let Ok((control, notify)) = sockets::bind(folder, &parts.token, parts.user.as_ref()) {
+            parts.notify.drain(&mut parts.book, now);
+            parts.control.listen_at(control);
+            parts.notify.hear_at(notify);
+        }
+    }
+
     /// Goes from the ending to its record.
     fn advance(&mut self, now: Now) {
+        if matches!(self.phase, Phase::Running)
+            && let Some(cleared) = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic))
+        {
+            // Nobody is told that it is over before it is: the lock stays held, so there is no second copy.
+            self.parts.book.mark_survivors(cleared.survivors().to_vec());
+        }
         if let Phase::Ending { how, drain } = &self.phase {
-            let survivors = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic));
-            let Some(survivors) = survivors.filter(|_| drain.is_over(now.monotonic)) else { return };
-            let end = Box::new(self.compose(*how, survivors, now));
+            let cleared = self.sequence.as_ref().and_then(|sequence| sequence.result(now.monotonic));
+            let Some(cleared) = cleared.filter(|_| drain.is_over(now.monotonic)) else { return };
+            let end = Box::new(self.compose(*how, cleared, now));
             self.phase = Phase::Recording { end, try_at: now.monotonic };
         }
         if let Phase::Recording { end, try_at } = &mut self.phase
             && now.monotonic >= *try_at
         {
             match ending::record(&self.parts.attempt, &self.parts.start, end) {
-                Ok(()) => self.phase = Phase::Done,
+                Ok(()) => {
+                    let parts = &self.parts;
+                    let hook = parts.plan.as_ref().and_then(|plan| {
+                        Hook::begin(plan, &parts.attempt, &parts.start, end, &parts.lock, now.monotonic)
+                    });
+                    self.phase = hook.map_or(Phase::Done, |hook| Phase::Following(Box::new(hook)));
+                }
                 // What was to be told stays here, and the lock with it, until the disk takes it.
-                Err(_) => *try_at = now.monotonic + RECORD_EVERY,
+                Err(error) => {
+                    *try_at = now.monotonic + RECORD_EVERY;
+                    let outcome = end.outcome.clone();
+                    self.parts.book.mark_unrecorded(Unrecorded { outcome, because: describe(&error) });
+                }
             }
         }
     }
 
-    fn compose(&mut self, how: Ending, survivors: Vec<latido_protocol::files::Identity>, now: Now) -> End {
+    fn out_of_memory(&self) -> Option<OutOfMemory> {
+        self.parts.start.cgroup.as_ref().map(cgroup::out_of_memory).filter(|found| found.killed_count > 0)
+    }
+
+    fn compose(&mut self, how: Ending, cleared: Cleared, now: Now) -> End {
+        self.parts.output.finish();
         // The last words: datagrams that were sent before the end are heard.
         self.parts.notify.drain(&mut self.parts.book, now);
         let _ = self.parts.book.write_last(now, self.parts.output.bytes());
         // The group is empty, so its number may go: nothing is signalled after this.
         run::collect_orphans(None);
         let facts = Facts {
-            outcome: ending::judge(how, self.order.as_ref(), self.parts.book.errno()),
+            outcome: ending::judge(how, self.order.as_ref(), self.parts.book.errno(), self.out_of_memory()),
             progress: self.parts.book.progress(),
             spent: self.parts.book.spent(),
             stopped_for: self.order.as_ref().and_then(Order::reason),
-            survivors,
+            cleared,
             lost: self.parts.output.lost(),
             ran_for: Some(self.parts.book.ran(now)),
         };

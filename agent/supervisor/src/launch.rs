@@ -1,21 +1,21 @@
 //! From the starter's hands to a running job: what is written, in which order, before anything runs.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use latido_process::cgroup::{Hierarchies, Name};
 use latido_process::identity::{self, IdentityError};
 use latido_process::lock::{Lock, LockError};
 use latido_process::run::{self, RunError};
+use latido_process::setup::{Setup, SetupError, User};
 use latido_process::signals::{self, Signals, SignalsError};
-use latido_process::start::{self, SUPERVISES};
+use latido_process::start;
 use latido_process::{Pidfd, Signal};
 use latido_protocol::attempt::Report;
 use latido_protocol::disk::{self, ReadError, WriteError};
-use latido_protocol::files::{Beats, Busy, JobFile, Spent, Start};
+use latido_protocol::files::{Busy, JobFile, Spent, Start};
 use latido_protocol::layout::{AttemptDir, JobDir};
 use latido_protocol::{FORMAT_VERSION, Outcome};
 use rustix::fs::Mode;
@@ -25,9 +25,14 @@ use crate::beat::{Book, describe};
 use crate::clock::{self, Clock};
 use crate::control::Control;
 use crate::ending::{self, Facts, RecordError};
+use crate::environment::Environment;
 use crate::events::{Parts, Supervisor};
+use crate::hook::Plan;
 use crate::notify::NotifySocket;
 use crate::output::Output;
+use crate::sockets;
+use crate::stop::Cleared;
+use crate::surroundings::{self, SurroundingsError};
 
 /// Bytes that the output pipe holds: what a job may print after its supervisor died before its writes wait, and the most
 /// that the kernel gives an ordinary user.
@@ -63,10 +68,10 @@ enum RefuseError {
     System { what: &'static str, source: io::Error },
     #[error("make the sockets in {folder}")]
     Sockets { folder: PathBuf, source: io::Error },
-    #[error("use {folder} for sockets: it is not a folder of this user's own with mode 0700")]
-    Folder { folder: PathBuf },
     #[error("record that the job could not be launched")]
     Record { source: RecordError },
+    #[error(transparent)]
+    Surroundings(#[from] SurroundingsError),
 }
 
 /// Launches the job and reports it. `None`: it was reported that nothing runs.
@@ -105,8 +110,13 @@ struct Launch {
     signals: Signals,
     umask: u32,
     token: String,
+    /// whom the job runs as, where it is somebody else
+    user: Option<User>,
     control: Control,
     notify: NotifySocket,
+    hierarchies: Hierarchies,
+    /// what is done to the process, or why it cannot be
+    setup: Result<Setup, SetupError>,
 }
 
 impl Launch {
@@ -122,8 +132,20 @@ impl Launch {
             .map_err(|source| RefuseError::Lock { source })?
             .ok_or_else(|| RefuseError::NotLocked { path: job_dir.lock() })?;
         let signals = leave_the_starter()?;
-        let (control, notify) = bind(&start.sockets)?;
+        let hierarchies = surroundings::hierarchies(&job.settings);
+        hierarchies.leave();
+        let name = cgroup_name(&start, &job_dir);
+        surroundings::end_leftovers(&hierarchies, &name, &job_dir, job.settings.orphans)?;
+        let setup = Setup::of(&job.settings.launch);
+        let user = setup.as_ref().ok().and_then(|setup| setup.user.clone());
+        if let Some(user) = &user {
+            // The starter's folder is private to it; this one is for the job's user.
+            let _ = std::fs::remove_dir(&start.sockets);
+            start.sockets = surroundings::sockets_of(user, None)?;
+        }
         let token = token()?;
+        let (control, notify) = sockets::bind(&start.sockets, &token, user.as_ref())
+            .map_err(|source| RefuseError::Sockets { folder: start.sockets.clone(), source })?;
 
         let own = identity::own().map_err(|source| RefuseError::Identity { source })?;
         start.supervisor = Some(own.clone());
@@ -132,7 +154,21 @@ impl Launch {
         let busy = Busy { version: FORMAT_VERSION, attempt: start.attempt, epoch: start.epoch, supervisor: own };
         // An index, which the lock and the start bear out: not worth a wait for the disk.
         disk::replace_quick(&job_dir.busy(), &busy).map_err(|source| RefuseError::Write { source })?;
-        Ok(Self { attempt, job_dir, job, start, lock, signals, umask, token, control, notify })
+        Ok(Self {
+            attempt,
+            job_dir,
+            job,
+            start,
+            lock,
+            signals,
+            umask,
+            token,
+            user,
+            control,
+            notify,
+            hierarchies,
+            setup,
+        })
     }
 
     /// Runs the job. Who reads `Started` finds it on the disk.
@@ -165,69 +201,55 @@ impl Launch {
         let mut book = Book::new(self.attempt.clone(), &self.start, &self.job.settings, clock.now());
         // Tried again within a second by the loop.
         let _ = book.write_last(clock.now(), 0);
-        let output = Output::new(pipe, self.attempt.output(), self.job.settings.log);
+        let output = Output::new(pipe, self.attempt.output(), Some(self.attempt.output_index()), self.job.settings.log);
         let pid = child.identity().pid;
+        let is_planned = self.job.settings.on_end.is_some();
+        let (grace, linger, run_for) =
+            (self.job.settings.grace.0, self.job.settings.linger.0, self.job.settings.run_for);
+        let plan = is_planned.then(|| Box::new(Plan { job: self.job, umask: self.umask }));
         let supervisor = Supervisor::new(Parts {
             attempt: self.attempt,
             job_dir: self.job_dir,
             start: self.start,
-            grace: self.job.settings.grace.0,
-            linger: self.job.settings.linger.0,
-            run_for: self.job.settings.run_for,
+            grace,
+            linger,
+            run_for,
             lock: self.lock,
             signals: self.signals,
             token: self.token,
+            user: self.user,
             control: self.control,
             notify: self.notify,
             clock,
             book,
             output,
             child,
+            plan,
         });
         Ok(Launched::Runs { pid, supervisor: Box::new(supervisor) })
     }
 
-    fn run(&self, read: &OwnedFd, write: &OwnedFd) -> Result<Pidfd, RunError> {
+    fn run(&mut self, read: &OwnedFd, write: &OwnedFd) -> Result<Pidfd, RunError> {
+        let mut setup = std::mem::replace(&mut self.setup, Ok(Setup::default()))?;
+        let name = cgroup_name(&self.start, &self.job_dir);
+        surroundings::enclose(&self.hierarchies, &name, &self.job.settings, &mut self.start, &mut setup)?;
+        if let Some(user) = &setup.user {
+            // Its output by name (`/dev/stdout`) is opened anew, with the rights of the pipe itself.
+            let (uid, gid) = (rustix::fs::Uid::from_raw(user.uid), rustix::fs::Gid::from_raw(user.gid));
+            rustix::fs::fchown(write, Some(uid), Some(gid))
+                .map_err(|source| SetupError::Become { user: user.name.clone(), source: source.into() })?;
+        }
+        let mut environment = Environment::new(&self.job, &self.start, &self.attempt, setup.user.as_ref());
+        environment.add_voice(&self.job, &self.start, &self.token);
         run::run(&run::Command {
             command: &self.start.command,
             directory: &self.start.directory,
-            environment: &self.environment(),
+            environment: &environment.0,
             output: write.as_fd(),
             keep: &[self.lock.as_fd(), read.as_fd()],
             umask: self.umask,
+            setup: &setup,
         })
-    }
-
-    /// The supervisor's own, then the job's, then the attempt's.
-    fn environment(&self) -> Vec<(OsString, OsString)> {
-        let mut variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-        let mut set = |name: &str, value: OsString| {
-            variables.retain(|(known, _)| known != name);
-            variables.push((name.into(), value));
-        };
-        set("PWD", self.start.directory.clone().into());
-        for (name, value) in &self.job.environment {
-            set(name, value.into());
-        }
-        set("LATIDO_JOB", self.start.job.as_str().into());
-        set("LATIDO_ATTEMPT", self.start.attempt.to_string().into());
-        set("LATIDO_EPOCH", self.start.epoch.to_string().into());
-        set("LATIDO_SOCKET", self.start.sockets.join("control").into());
-        set("LATIDO_TOKEN", self.token.clone().into());
-        set("LATIDO_CHECKPOINT", self.start.checkpoint.clone().into());
-        set("LATIDO_DIR", self.attempt.path().into());
-        set("NOTIFY_SOCKET", self.start.sockets.join("notify").into());
-        if self.job.settings.beats != Beats::Presence {
-            set("WATCHDOG_USEC", self.job.settings.ttl.0.as_micros().to_string().into());
-        }
-        // No WATCHDOG_PID: it would silence every program that is started by a shell (systemd/systemd#25961).
-        let unwanted = |name: &OsString| {
-            name == SUPERVISES
-                || name == "WATCHDOG_PID"
-                || name == "WATCHDOG_USEC" && self.job.settings.beats == Beats::Presence
-        };
-        variables.retain(|(name, _)| !unwanted(name));
-        variables
     }
 
     /// Records that the job never ran.
@@ -239,7 +261,8 @@ impl Launch {
             progress: None,
             spent: Spent::default(),
             stopped_for: None,
-            survivors: Vec::new(),
+            // Not asked for: nothing was started.
+            cleared: Cleared::Childless,
             lost: 0,
             ran_for: None,
         };
@@ -272,26 +295,8 @@ fn leave_the_starter() -> Result<Signals, RefuseError> {
     Signals::listen(&[Signal::TERM, Signal::CHILD]).map_err(signals)
 }
 
-fn bind(folder: &Path) -> Result<(Control, NotifySocket), RefuseError> {
-    let refuse = |source| RefuseError::Sockets { folder: folder.to_owned(), source };
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refuse)?;
-    let found = folder.symlink_metadata().map_err(refuse)?;
-    let own = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
-    if !(found.is_dir() && own) {
-        return Err(RefuseError::Folder { folder: folder.to_owned() });
-    }
-    let (control, notify) = (folder.join("control"), folder.join("notify"));
-    for stale in [&control, &notify] {
-        match std::fs::remove_file(stale) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refuse(error)),
-            Ok(()) | Err(_) => {}
-        }
-    }
-    let bound = (Control::bind(&control).map_err(refuse)?, NotifySocket::bind(&notify).map_err(refuse)?);
-    for socket in [&control, &notify] {
-        rustix::fs::chmod(socket, Mode::RUSR | Mode::WUSR).map_err(|source| refuse(source.into()))?;
-    }
-    Ok(bound)
+fn cgroup_name(start: &Start, job: &JobDir) -> Name {
+    Name::new(start.job.as_str(), job.path(), start.attempt)
 }
 
 fn token() -> Result<String, RefuseError> {

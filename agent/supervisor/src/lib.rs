@@ -16,11 +16,17 @@ mod beat;
 mod clock;
 mod control;
 mod ending;
+mod environment;
 mod events;
+mod hook;
 mod launch;
+mod log;
 mod notify;
 mod output;
+mod overprint;
+mod sockets;
 mod stop;
+mod surroundings;
 
 /// Runs the supervisor of the attempt whose directory is the first argument, until the ending is recorded.
 ///

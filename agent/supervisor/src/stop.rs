@@ -49,6 +49,33 @@ impl Order {
     }
 }
 
+/// What is known of an attempt's processes at its end, for the proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cleared {
+    /// Its first process was collected, and no other child has come to the supervisor, as orphans do.
+    Childless,
+    /// `/proc` was looked through, and this was left; mostly nothing.
+    Scanned(Vec<Identity>),
+    /// Every look at `/proc` failed: SIGKILL was sent to its group, and what became of it is not known.
+    Unseen,
+}
+
+impl Cleared {
+    /// Those that are known to be left.
+    pub(crate) fn survivors(&self) -> &[Identity] {
+        match self {
+            Self::Scanned(left) => left,
+            Self::Childless | Self::Unseen => &[],
+        }
+    }
+}
+
+/// What the last look saw.
+enum Looked {
+    Childless,
+    Scanned(Living),
+}
+
 /// One sequence that has begun.
 pub(crate) struct Sequence {
     tree: Tree,
@@ -58,7 +85,7 @@ pub(crate) struct Sequence {
     kill_at: Duration,
     next_scan: Duration,
     killing: bool,
-    last: Option<Living>,
+    last: Option<Looked>,
 }
 
 impl Sequence {
@@ -110,28 +137,32 @@ impl Sequence {
         }
         // Orphans come to this process, so without another child there is nothing that could have been missed.
         if self.leader_has_ended() && !run::has_other_children(self.leader.pid) {
-            self.last = Some(Living::default());
+            self.last = Some(Looked::Childless);
             return;
         }
         // Without a look at /proc nobody is told, nothing is proven, and the bound of the sequence holds all the same.
         let Ok(living) = tree::find(&self.tree) else { return };
         if self.killing {
-            tree::signal(&living.processes, Signal::KILL);
+            tree::kill(&self.tree, &living);
         } else {
             self.tell_new(&living);
         }
-        self.last = Some(living);
+        self.last = Some(Looked::Scanned(living));
     }
 
-    /// What lives, once it is known that nothing does or that the kernel does not end the rest.
-    pub(crate) fn result(&self, now: Duration) -> Option<Vec<Identity>> {
+    /// What is left, once it is known that nothing is, or the kernel does not end the rest, or no look tells.
+    pub(crate) fn result(&self, now: Duration) -> Option<Cleared> {
+        let is_over = self.killing && now >= self.kill_at.saturating_add(KILL_FOR);
         match &self.last {
-            Some(living) if living.processes.is_empty() => Some(living.doubtful.clone()),
-            Some(living) if self.killing && now >= self.kill_at.saturating_add(KILL_FOR) => {
-                Some(living.processes.iter().chain(&living.doubtful).cloned().collect())
+            Some(Looked::Childless) => Some(Cleared::Childless),
+            Some(Looked::Scanned(living)) if living.processes.is_empty() => {
+                Some(Cleared::Scanned(living.doubtful.clone()))
             }
-            None if self.killing && now >= self.kill_at.saturating_add(KILL_FOR) => Some(Vec::new()),
-            Some(_) | None => None,
+            Some(Looked::Scanned(living)) if is_over => {
+                Some(Cleared::Scanned(living.processes.iter().chain(&living.doubtful).cloned().collect()))
+            }
+            None if is_over => Some(Cleared::Unseen),
+            Some(Looked::Scanned(_)) | None => None,
         }
     }
 
@@ -168,9 +199,13 @@ impl Sequence {
     }
 }
 
-/// Processes in words, for a proof.
+/// Processes in words, with their state in `/proc`, for a proof.
 pub(crate) fn list(processes: &[Identity]) -> String {
-    processes.iter().map(|process| process.pid.to_string()).collect::<Vec<_>>().join(", ")
+    let word = |process: &Identity| match identity::look(process) {
+        Look::Alive { state } => format!("{} (state {state})", process.pid),
+        Look::Gone { .. } | Look::Unknown { .. } => process.pid.to_string(),
+    };
+    processes.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
 /// The order that holds when another one comes.
@@ -181,4 +216,31 @@ pub(crate) fn stronger(first: Order, second: Order) -> Order {
 /// A signal in words.
 pub(crate) fn signal_name(number: i32) -> String {
     signals::name(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn killed(last: Option<Looked>) -> Sequence {
+        let own = identity::own().unwrap();
+        let tree = Tree { attempt_dir: "/nowhere".into(), process: Some(own.clone()), supervisor: None, cgroup: None };
+        Sequence { tree, leader: own, told: Vec::new(), kill_at: SECOND, next_scan: SECOND, killing: true, last }
+    }
+
+    #[test]
+    fn an_end_without_any_look_is_not_called_an_empty_scan() {
+        let over = SECOND + KILL_FOR;
+        assert_eq!(killed(None).result(SECOND), None);
+        assert_eq!(killed(None).result(over), Some(Cleared::Unseen));
+        assert_eq!(killed(Some(Looked::Childless)).result(SECOND), Some(Cleared::Childless));
+        let nothing = Looked::Scanned(Living::default());
+        assert_eq!(killed(Some(nothing)).result(SECOND), Some(Cleared::Scanned(Vec::new())));
+        let own = identity::own().unwrap();
+        let living = || Some(Looked::Scanned(Living { processes: vec![own.clone()], ..Living::default() }));
+        assert_eq!(killed(living()).result(SECOND), None);
+        assert_eq!(killed(living()).result(over), Some(Cleared::Scanned(vec![own.clone()])));
+    }
 }

@@ -260,7 +260,7 @@ impl World {
         let running = found.attempt.as_ref().and_then(|attempt| match attempt.state {
             FoundState::Running => Some((attempt.start.attempt, attempt.start.epoch)),
             FoundState::Launching => {
-                self.after(Duration::from_millis(100), Event::Task { owner, task: Task::Look { job } });
+                self.after(Duration::from_millis(100), Event::Task { owner, task: Box::new(Task::Look { job }) });
                 None
             }
             FoundState::Unattended(_) | FoundState::Ended(_) => None,

@@ -268,6 +268,9 @@ impl World {
             excuse: None,
             spent: Spent::default(),
             stopping: book.stopping,
+            suspended_since: None,
+            survivors: Vec::new(),
+            trouble: latido_protocol::Trouble::default(),
         })
     }
 

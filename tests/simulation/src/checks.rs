@@ -46,7 +46,9 @@ pub(crate) struct Seen {
 
 impl World {
     pub(crate) fn job_of(&self, name: &str) -> Option<usize> {
-        self.specs.iter().position(|spec| spec.name.as_str() == name)
+        // Who is named by a number is looked for there.
+        let number = name.rsplit('-').next().and_then(|number| number.parse::<usize>().ok())?;
+        self.specs.get(number).filter(|spec| spec.name.as_str() == name).map(|_| number)
     }
 
     /// What has to hold after a pass of the newest agent.

@@ -112,7 +112,30 @@ pub(crate) fn plan(seed: u64, jobs: usize, calm_at: Duration) -> Vec<Planned> {
     let mut plan: Vec<Planned> = (0..count)
         .map(|_| Planned { at: random.between(Duration::ZERO, calm_at), fault: any_fault(&mut random, jobs, allowed) })
         .collect();
+    plan.extend(quiet_pause(seed, jobs, calm_at));
     plan.sort_by_key(|planned| planned.at);
+    plan
+}
+
+/// So many seeds in a hundred have a pause in which its job is silent, as one is that somebody maintains. Chance alone makes
+/// hardly any.
+const QUIET_PAUSES: u64 = 15;
+
+/// A pause, by its end or by hand, and a silence that goes on a little after it.
+fn quiet_pause(seed: u64, jobs: usize, calm_at: Duration) -> Vec<Planned> {
+    let mut random = Random::new(seed, "pauses");
+    if !random.chance(QUIET_PAUSES) {
+        return Vec::new();
+    }
+    let job = usize::try_from(random.below(jobs as u64)).unwrap_or(0);
+    let (at, length) = (random.between(Duration::ZERO, calm_at), random.seconds(30, 600));
+    let (by_hand, longer) = (random.chance(50), random.seconds(1, 60));
+    let command = |command| Fault::Command { job, command };
+    let mut plan = vec![
+        Planned { at, fault: command(Command::Pause((!by_hand).then_some(length))) },
+        Planned { at, fault: Fault::Silence { job, length: length + longer } },
+    ];
+    plan.extend(by_hand.then(|| Planned { at: at + length, fault: command(Command::Unpause) }));
     plan
 }
 

@@ -78,9 +78,15 @@ fn spec(random: &mut Random, number: usize) -> Spec {
         orphans: random.pick(&[Orphans::End, Orphans::End, Orphans::End, Orphans::Hold]),
         grace: Span(Duration::from_secs(random.pick(&[1, 5, 10]))),
         linger: Span(Duration::from_secs(5)),
-        log: LogLimits { size_max: 1 << 20, files_max: 2 },
+        log: LogLimits {
+            size_max: 1 << 20,
+            files_max: 2,
+            carriage_returns: latido_protocol::files::CarriageReturns::default(),
+        },
         history_every: Span(Duration::from_secs(300)),
         presence_every: Span(Duration::from_secs(60)),
+        launch: latido_protocol::files::LaunchSettings::default(),
+        on_end: None,
     };
     Spec {
         name: name(number),

@@ -153,6 +153,8 @@ impl World {
             supervisor: None,
             process: None,
             started_at: None,
+            cgroup: None,
+            notes: vec![],
         };
         let attempt = self.attempts.len();
         self.attempts.push(Attempt::new(job, number, epoch));

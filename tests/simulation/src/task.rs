@@ -103,13 +103,12 @@ impl World {
     }
 
     fn look_around(&mut self, owner: Process) {
-        let asked = self.agent_mut(owner).map(|agent| (agent.driver.names(), agent.driver.in_doubt()));
-        let (known, in_doubt) = asked.unwrap_or_default();
+        let in_doubt = self.agent_mut(owner).map(|agent| agent.driver.in_doubt()).unwrap_or_default();
         for job in 0..self.specs.len() {
             let folder = self.disk.folders.get(&job);
-            let is_known = known.contains(self.name(job));
             let agent = self.agents.iter().find(|agent| agent.process == owner);
             let latest = agent.and_then(|agent| agent.driver.latest(self.name(job)));
+            let is_known = latest.is_some();
             let differs = latest.zip(folder).is_some_and(|(latest, folder)| {
                 let number = latest.start.as_ref().map_or(0, |start| start.attempt);
                 let (wanted, told) = (&folder.wanted, &latest.wanted);

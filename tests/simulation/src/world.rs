@@ -25,7 +25,7 @@ use crate::weather::Weather;
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     StartAgent,
-    Task { owner: Process, task: Task },
+    Task { owner: Process, task: Box<Task> },
     Arrives { agent: Process, fact: Box<Fact>, sent_at: Duration },
     Supervisor { attempt: usize, deed: SupervisorDeed },
     Work { attempt: usize },
@@ -199,11 +199,11 @@ impl World {
             0 => self.chance.delay.seconds(0, 3),
             _ => self.chance.delay.between(Duration::from_millis(1), Duration::from_millis(30)),
         };
-        self.after(delay, Event::Task { owner, task });
+        self.after(delay, Event::Task { owner, task: Box::new(task) });
     }
 
     pub(crate) fn later(&mut self, owner: Process, delay: Duration, task: Task) {
-        self.after(delay, Event::Task { owner, task });
+        self.after(delay, Event::Task { owner, task: Box::new(task) });
     }
 
     /// Runs until a moment, or until something does not hold.
@@ -239,17 +239,17 @@ impl World {
             Event::Work { attempt } => Some(self.attempts[*attempt].work.unwrap_or(0)),
         };
         if let Some(target) = target {
-            if !self.host.lives(target) {
-                return;
-            }
-            if self.host.is_stopped(target) {
-                self.deferred.entry(target).or_default().push(event);
-                return;
+            match self.host.running(target) {
+                None => return,
+                Some(running) if running.stops > 0 => {
+                    return self.deferred.entry(target).or_default().push(event);
+                }
+                Some(_) => {}
             }
         }
         match event {
             Event::StartAgent => self.start_agent(),
-            Event::Task { owner, task } => self.run_task(owner, task),
+            Event::Task { owner, task } => self.run_task(owner, *task),
             Event::Arrives { agent, fact, sent_at } => self.arrives(agent, *fact, sent_at),
             Event::Supervisor { attempt, deed } => self.supervise(attempt, deed),
             Event::Work { attempt } => self.work(attempt),

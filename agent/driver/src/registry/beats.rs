@@ -1,16 +1,22 @@
 //! The newest beats of workers, as the store keeps them: those that wait, and in a round everybody's.
 
-use latido_policy::{Registry, WorkerId};
+use std::time::Duration;
+
+use latido_policy::{Moment, Registry, WorkerId};
 use latido_store::{Beat, BeatBatch, BeatsKept};
 
-use super::Registrar;
+use super::{Registrar, WRITE_EVERY};
 
-/// Batches in which a round is given, at most: with one a second it takes a minute, and costs a million workers that beat
-/// every 30 s half as much again.
-const ROUND_BATCHES: u32 = 60;
+/// How long a round takes where there is nothing else to bound it: it costs a million workers that beat every 30 s half as
+/// much again.
+const ROUND_FOR: Duration = Duration::from_secs(60);
 
-/// Workers of one such batch at least, so that a few are through at once.
+/// Workers of a round that a batch has room for at least, so that a few are through at once.
 const ROUND_STEP_MIN: u32 = 1024;
+
+/// Beats that are given together at most, and as many again of a round. Nobody is judged meanwhile: to put so many together
+/// and on the disk takes a few milliseconds, and when they are there they do not wait for the second to be over.
+const BEATS_MAX: u32 = 4096;
 
 impl Registrar {
     /// The beats that are due to be kept, if any are.
@@ -19,8 +25,8 @@ impl Registrar {
             return None;
         }
         let (first, end) = (self.round.map_or(0, |first| first.0), self.round_end());
-        let in_turn = (first..end).map(WorkerId).filter(|worker| !self.dirty.contains(worker));
-        let workers = self.dirty.iter().copied().chain(in_turn);
+        let waiting = self.notes.waiting().take(BEATS_MAX as usize).filter(|worker| !(first..end).contains(&worker.0));
+        let workers = waiting.chain((first..end).map(WorkerId));
         let beats = workers.filter_map(|worker| self.kept_beat(worker, registry)).collect();
         Some(BeatBatch { beats, ends_round: self.round.is_some() && end >= self.workers.numbers_end() })
     }
@@ -32,20 +38,42 @@ impl Registrar {
         if self.round.is_none() && kept.wants_round {
             self.round = Some(WorkerId(0));
         }
-        self.dirty.clear();
+        self.notes.kept(BEATS_MAX as usize);
         self.beats_are_due = false;
+    }
+
+    /// Whether beats wait for the disk.
+    pub(super) fn beats_wait(&self) -> bool {
+        self.notes.waiting().len() > 0 || self.round.is_some()
+    }
+
+    /// Whether enough wait for a batch of their own.
+    pub(super) fn beats_are_many(&self) -> bool {
+        self.notes.waiting().len() >= BEATS_MAX as usize
+    }
+
+    /// Lets beats be given that have waited for long enough, or are many.
+    pub(super) fn note_due_beats(&mut self, now: Moment) {
+        let waited = self.beats_given_at.map_or(WRITE_EVERY, |given| now.since(given));
+        if self.beats_are_due || !self.beats_wait() || waited < WRITE_EVERY && !self.beats_are_many() {
+            return;
+        }
+        (self.beats_are_due, self.beats_given_at) = (true, Some(now));
+        let all = u128::from(self.workers.numbers_end());
+        let share = all * waited.min(ROUND_FOR).as_millis() / ROUND_FOR.as_millis();
+        self.round_step = u32::try_from(share).unwrap_or(u32::MAX).clamp(ROUND_STEP_MIN, BEATS_MAX);
     }
 
     /// Where the round's next batch ends; without a round nobody is in it.
     fn round_end(&self) -> u32 {
         let Some(first) = self.round else { return 0 };
         let all = self.workers.numbers_end();
-        first.0.saturating_add(all.div_ceil(ROUND_BATCHES).max(ROUND_STEP_MIN)).min(all)
+        first.0.saturating_add(self.round_step).min(all)
     }
 
     /// The newest beat of a worker that lives; before the first its row says all, and of a dead one too.
     fn kept_beat(&self, worker: WorkerId, registry: &Registry) -> Option<Beat<'_>> {
-        let (view, note) = (registry.worker(worker)?, self.notes.get(&worker)?);
+        let (view, note) = (registry.worker(worker)?, self.notes.of(worker)?);
         let heard_at = view.heard_at.filter(|_| !view.standing.is_dead())?;
         Some(Beat {
             name: self.workers.name(worker.0)?.as_str(),
@@ -64,7 +92,6 @@ impl Registrar {
 mod tests {
     use std::collections::BTreeMap;
 
-    use latido_policy::Moment;
     use latido_protocol::WallTime;
     use latido_protocol::registry::{Question, Registration, WorkerBeat};
 
@@ -136,5 +163,20 @@ mod tests {
         }
         assert_eq!(batches, [(1024, false), (1024, false), (952, true)]);
         assert!(given.len() == 3_000 && given.values().all(|count| *count == 1));
+    }
+
+    #[test]
+    fn beats_that_are_many_do_not_wait_and_go_some_at_a_time() {
+        let (registry, mut registrar) = beaten(10_000);
+        let mut given = Vec::new();
+        for millis in [0, 1, 2, 3, 999, 1001] {
+            registrar.flush(&registry, Moment::ORIGIN.after(Duration::from_millis(millis)));
+            let count = registrar.beats(&registry).map(|batch| batch.beats.len());
+            if count.is_some() {
+                registrar.beats_were_kept(BeatsKept::default());
+            }
+            given.push(count);
+        }
+        assert_eq!(given, [Some(4096), Some(4096), None, None, None, Some(1808)]);
     }
 }

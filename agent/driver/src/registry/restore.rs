@@ -1,45 +1,73 @@
 //! What the store remembers of groups, workers and targets, when the agent starts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use latido_policy::{
     Death, Epoch, FoundWorker, GroupId, Moment, RegistryEvent, TargetId, WorkerId, WorkerLease, WorkerReport,
     WorkerStanding,
 };
-use latido_protocol::WallTime;
+use latido_protocol::{SubjectName, WallTime};
 use latido_store::{RegistryRows, TargetRow, WorkerRow};
 
+use super::notes::Note;
 use super::rows::{STANDINGS, target_state};
-use super::{Line, Note, Registrar, default_group};
+use super::{Line, Registrar, default_group};
 use crate::translate::{self, fingerprint};
 
 impl Registrar {
-    /// Takes in all rows, and answers what the policy is to be told of them. Silence goes on from where it was when the
-    /// agent before was last heard of, so that its absence counts against nobody. Where beats were lost, nobody
-    /// was silent.
-    pub(crate) fn restore(&mut self, rows: RegistryRows, now: Moment) -> Vec<RegistryEvent> {
+    /// Takes in all rows, and tells the policy of each. Silence goes on from where it was when the agent before was last
+    /// heard of, so that its absence counts against nobody. Where beats were lost, nobody was silent.
+    pub(crate) fn restore(&mut self, rows: RegistryRows, now: Moment, mut tell: impl FnMut(RegistryEvent)) {
         self.line = Line { began_at: now, listened: Duration::from_millis(rows.listened_ms) };
+        if rows.baseline_ms > 0 {
+            self.written_baseline = self.line.moment(rows.baseline_ms).min(now);
+        }
         self.written_epoch = Epoch(rows.epoch);
-        let mut events = vec![RegistryEvent::EpochRestored { epoch: Epoch(rows.epoch) }];
+        tell(RegistryEvent::EpochRestored { epoch: Epoch(rows.epoch) });
         for row in &rows.groups {
             let Ok(name) = row.name.parse() else { continue };
-            let (group, instance) = (GroupId(self.groups.add(&name)), Epoch(row.instance));
-            events.push(RegistryEvent::GroupAdded { group, settings: default_group(), instance });
+            let (group, instance) = (GroupId(self.groups.add(name)), Epoch(row.instance));
+            tell(RegistryEvent::GroupAdded { group, settings: default_group(), instance });
         }
         let silence_is_known = rows.beats_lost.is_none();
+        self.workers.reserve(rows.workers.len());
+        self.notes.reserve(rows.workers.len());
+        let mut groups = BTreeMap::new();
         for row in rows.workers {
-            self.restore_worker(row, silence_is_known, &mut events);
+            let known = groups.get(&row.group).copied();
+            let Some(group) = known.or_else(|| self.restore_group(&row.group, &mut tell)) else { continue };
+            if known.is_none() {
+                groups.insert(row.group.clone(), group);
+            }
+            self.restore_worker(group, row, silence_is_known, &mut tell);
         }
         for row in rows.targets {
-            self.restore_target(&row, &mut events);
+            self.restore_target(&row, &mut tell);
         }
-        events
     }
 
-    fn restore_worker(&mut self, row: WorkerRow, silence_is_known: bool, events: &mut Vec<RegistryEvent>) {
-        let (Ok(name), Ok(group)) = (row.name.parse(), row.group.parse()) else { return };
-        let group = self.group(&group, events);
-        let worker = WorkerId(self.workers.add(&name));
+    /// No silence from before this moment counts, as it was written last.
+    pub(crate) fn written_baseline(&self) -> Moment {
+        self.written_baseline
+    }
+
+    fn restore_group(&mut self, name: &str, tell: &mut impl FnMut(RegistryEvent)) -> Option<GroupId> {
+        let mut events = Vec::new();
+        let group = self.group(&name.parse().ok()?, &mut events);
+        events.into_iter().for_each(tell);
+        Some(group)
+    }
+
+    fn restore_worker(
+        &mut self,
+        group: GroupId,
+        row: WorkerRow,
+        silence_is_known: bool,
+        tell: &mut impl FnMut(RegistryEvent),
+    ) {
+        let Ok(name) = SubjectName::try_from(row.name) else { return };
+        let worker = WorkerId(self.workers.add(name));
         let standing = STANDINGS.iter().find(|(_, text)| *text == row.standing).map(|(standing, _)| *standing);
         // A row that cannot be read holds nothing and renews nothing.
         let standing = standing.unwrap_or(WorkerStanding::Dead(Death::Silent));
@@ -63,7 +91,7 @@ impl Registrar {
                 errors: u32::try_from(row.beat.errors).unwrap_or(u32::MAX),
             },
         };
-        events.push(RegistryEvent::WorkerRestored { worker, found });
+        tell(RegistryEvent::WorkerRestored { worker, found });
         let note = Note {
             registered_at: WallTime::from_millis(row.registered_ms),
             beat_at: row.beat.at_ms.map(WallTime::from_millis),
@@ -72,18 +100,18 @@ impl Registrar {
             state: row.beat.state,
             active_job: row.beat.active_job,
         };
-        self.notes.insert(worker, note);
+        self.notes.put(worker, note);
     }
 
-    fn restore_target(&mut self, row: &TargetRow, events: &mut Vec<RegistryEvent>) {
+    fn restore_target(&mut self, row: &TargetRow, tell: &mut impl FnMut(RegistryEvent)) {
         let Ok(name) = row.name.parse() else { return };
-        let target = TargetId(self.targets.add(&name));
+        let target = TargetId(self.targets.add(name));
         let holder = row.holder.as_ref().and_then(|holder| holder.parse().ok());
         let holder = holder.and_then(|holder| self.workers.number(&holder)).map(WorkerId);
         if let Some(event) = &row.event {
             self.events.insert(target, event.clone());
         }
         let (state, pickups) = (target_state(row, holder), row.pickups);
-        events.push(RegistryEvent::TargetRestored { target, state, pickups });
+        tell(RegistryEvent::TargetRestored { target, state, pickups });
     }
 }

@@ -14,7 +14,7 @@ use latido_protocol::status::SubjectKind;
 use latido_protocol::{Span, SubjectName};
 use latido_store::{BeatRow, DEAD_SILENT, GroupRow, RegistryWrite, TargetRow, WorkerRow};
 
-use super::{Asked, Carried, Leaving, Registrar, WRITE_EVERY, refused};
+use super::{Asked, BASELINE_KEPT_FOR, Carried, Leaving, Registrar, WRITE_EVERY, refused};
 use crate::translate;
 
 /// How the standings are stored.
@@ -52,7 +52,6 @@ impl Registrar {
                 }
             }
             RegistryAction::ReapWorker { worker, instance, epoch, heard_at, claims, group: _, because: _ } => {
-                self.dirty.remove(&worker);
                 let beat = self.beat_row(worker, registry).unwrap_or_default();
                 let beat = BeatRow { heard_ms: self.line.millis(heard_at), ..beat };
                 let verdict = registry.worker(worker).map_or(Verdict::Stale, |view| view.recorded).to_string();
@@ -134,7 +133,7 @@ impl Registrar {
     fn write_worker(&mut self, worker: WorkerId, registry: &Registry, carried: &mut Carried) {
         let (Some(view), Some(name)) = (registry.worker(worker), self.workers.name(worker.0)) else { return };
         // The answer to its first registration writes it, with what it said of itself.
-        let Some(note) = self.notes.get(&worker) else { return };
+        let Some(note) = self.notes.of(worker) else { return };
         let Some(group) = self.groups.name(view.group.0) else { return };
         carried.writes.push(RegistryWrite::Worker(WorkerRow {
             name: name.to_string(),
@@ -154,7 +153,7 @@ impl Registrar {
     }
 
     fn beat_row(&self, worker: WorkerId, registry: &Registry) -> Option<BeatRow> {
-        let (view, note) = (registry.worker(worker)?, self.notes.get(&worker));
+        let (view, note) = (registry.worker(worker)?, self.notes.of(worker));
         Some(BeatRow {
             at_ms: note.and_then(|note| note.beat_at).filter(|_| view.sequence > 0).map(|at| at.as_millis()),
             heard_ms: self.line.millis(view.heard_at.unwrap_or(view.registered_at)),
@@ -235,7 +234,7 @@ impl Registrar {
 
     /// Who a worker is, as it is told beside what it held.
     fn holder(&self, worker: WorkerId, name: &SubjectName) -> String {
-        let note = self.notes.get(&worker);
+        let note = self.notes.of(worker);
         let host = note.and_then(|note| note.host.as_ref()).map(|host| format!(" on {host}"));
         let pid = note.and_then(|note| note.pid).map(|pid| format!(", pid {pid}"));
         format!("worker {name}{}{}", host.unwrap_or_default(), pid.unwrap_or_default())
@@ -265,7 +264,7 @@ impl Registrar {
     fn keep(&mut self, ticket: u64, answer: RegistryAnswer, registry: &Registry, carried: &mut Carried) {
         match (self.asked.remove(&ticket), answer) {
             (Some(Asked::Registration(worker, note)), RegistryAnswer::Registered { .. }) => {
-                self.notes.insert(worker, note);
+                self.notes.put(worker, note);
                 self.write_worker(worker, registry, carried);
             }
             (Some(Asked::Beat { worker, at, state, active_job }), RegistryAnswer::Advised(_)) => {
@@ -273,11 +272,8 @@ impl Registrar {
                     (state.as_ref().map(translate::fingerprint), active_job.as_ref().map(translate::fingerprint));
                 let is_newest =
                     |view: WorkerView| view.heard_at == Some(view.at) && (view.state, view.active_job) == told;
-                if registry.worker(worker).is_some_and(is_newest)
-                    && let Some(note) = self.notes.get_mut(&worker)
-                {
-                    (note.beat_at, note.state, note.active_job) = (Some(at), state, active_job);
-                    self.dirty.insert(worker);
+                if registry.worker(worker).is_some_and(is_newest) {
+                    self.notes.heard(worker, at, state, active_job);
                 }
             }
             _ => {}
@@ -318,14 +314,17 @@ impl Registrar {
             self.written_epoch = registry.epoch();
             writes.push(RegistryWrite::Epoch(self.written_epoch.0));
         }
+        self.note_due_beats(now);
         let waited = self.written_at.map_or(Duration::MAX, |written| now.since(written));
-        let is_due = self.waits(registry) && waited >= WRITE_EVERY;
-        if !is_due && writes.is_empty() {
+        let baseline = registry.baseline();
+        let counts = baseline > Moment::ORIGIN && now.since(baseline) < BASELINE_KEPT_FOR;
+        let is_due = (self.waits(registry) || counts) && waited >= WRITE_EVERY;
+        if !is_due && writes.is_empty() && self.written_baseline == baseline {
             return writes;
         }
-        self.beats_are_due |= is_due && (!self.dirty.is_empty() || self.round.is_some());
-        self.written_at = Some(now);
-        writes.push(RegistryWrite::Listened(self.line.millis(now)));
+        (self.written_at, self.written_baseline) = (Some(now), baseline);
+        let (listened_ms, baseline_ms) = (self.line.millis(now), self.line.millis(baseline));
+        writes.push(RegistryWrite::Listened { listened_ms, baseline_ms });
         writes
     }
 }

@@ -48,7 +48,7 @@ impl Registrar {
     }
 
     fn worker_status(&self, name: &SubjectName, view: &WorkerView, targets: Vec<TargetName>) -> Option<WorkerStatus> {
-        let note = self.notes.get(&view.worker)?;
+        let note = self.notes.of(view.worker)?;
         Some(WorkerStatus {
             name: name.clone(),
             group: self.groups.name(view.group.0)?.clone(),
@@ -110,6 +110,7 @@ pub(crate) fn subject(worker: WorkerStatus, at: WallTime) -> SubjectStatus {
         state: worker.state,
         errors: worker.errors,
         outcome: None,
+        trouble: None,
         place: None,
         slots: Vec::new(),
         spent: Spent::default(),

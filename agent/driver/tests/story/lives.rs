@@ -341,3 +341,17 @@ fn what_a_person_resumed_without_the_agent_is_not_stopped_by_the_stop_before() {
     let status = world.driver.subjects(&[]).remove(0);
     assert_eq!((status.phase, status.attempt), (Phase::Running, 2));
 }
+
+#[test]
+fn a_job_that_was_removed_and_made_anew_between_two_looks_has_a_row() {
+    let mut world = World::new(MemoryStore::new("journal"));
+    let first = world.found(FoundState::Running, 1);
+    world.step(vec![first]);
+    let mut anew = world.found(FoundState::Running, 2);
+    if let Fact::JobFound(found) = &mut anew {
+        found.job.created_at = WallTime::from_millis(2);
+    }
+    world.step(vec![anew]);
+    let rows = world.driver.store().subjects().unwrap();
+    assert_eq!(rows.iter().map(|row| row.epoch).collect::<Vec<_>>(), [2]);
+}

@@ -5,5 +5,6 @@ mod facts;
 mod lives;
 mod recorded;
 mod replays;
+mod restarts;
 mod waits;
 mod world;

@@ -94,7 +94,7 @@ pub(crate) fn agent_settings() -> DriverSettings {
 /// A world whose driver is recorded.
 pub(crate) fn recorded(kept: &Kept) -> World {
     let driver = Driver::with_settings(MemoryStore::default(), &agent_settings()).unwrap();
-    let mut world = World { driver, monotonic: 1000 * SECOND };
+    let mut world = World::around(driver);
     let wall = world.wall();
     world.driver.record_to(Box::new(kept.clone()), agent_settings(), wall).unwrap();
     world

@@ -1,5 +1,6 @@
 //! The driver with a clock that the test moves, and the records of one job.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Driver, Fact, FoundAttempt, FoundJob, FoundState, Order, Output, Reading};
@@ -49,9 +50,15 @@ pub(crate) fn settings() -> JobSettings {
         orphans: Orphans::End,
         grace: Span(2 * SECOND),
         linger: Span(2 * SECOND),
-        log: LogLimits { size_max: 1 << 20, files_max: 2 },
+        log: LogLimits {
+            size_max: 1 << 20,
+            files_max: 2,
+            carriage_returns: latido_protocol::files::CarriageReturns::default(),
+        },
         history_every: Span(300 * SECOND),
         presence_every: Span(60 * SECOND),
+        launch: latido_protocol::files::LaunchSettings::default(),
+        on_end: None,
     }
 }
 
@@ -59,18 +66,42 @@ pub(crate) fn settings() -> JobSettings {
 pub(crate) struct World {
     pub(crate) driver: Driver<MemoryStore>,
     pub(crate) monotonic: Duration,
+    is_recovered: bool,
 }
 
 impl World {
     pub(crate) fn new(store: MemoryStore) -> Self {
-        Self { driver: Driver::new(store, 300 * SECOND).unwrap(), monotonic: 1000 * SECOND }
+        Self::around(Driver::new(store, 300 * SECOND).unwrap())
+    }
+
+    pub(crate) fn around(driver: Driver<MemoryStore>) -> Self {
+        Self { driver, monotonic: 1000 * SECOND, is_recovered: false }
     }
 
     pub(crate) fn wall(&self) -> WallTime {
         WallTime::from_millis(1_700_000_000_000 + u64::try_from(self.monotonic.as_millis()).unwrap())
     }
 
+    /// Makes a step; after the first one that tells of a job, the agent has been told of all.
     pub(crate) fn step(&mut self, facts: Vec<Fact>) -> Output {
+        let mut output = self.step_once(facts);
+        if !self.is_recovered && !self.driver.names().is_empty() {
+            self.is_recovered = true;
+            self.driver.forget_absent(&BTreeSet::new(), self.wall());
+            let Output { orders, replies, changed, entries, sweep, .. } = output;
+            output = self.step_once(vec![]);
+            output.orders.splice(0..0, orders);
+            output.replies.splice(0..0, replies);
+            output.entries.splice(0..0, entries);
+            output.changed.extend(changed);
+            if output.sweep.is_empty() {
+                output.sweep = sweep;
+            }
+        }
+        output
+    }
+
+    fn step_once(&mut self, facts: Vec<Fact>) -> Output {
         let reading = Reading { monotonic: self.monotonic, boottime: self.monotonic, wall: self.wall() };
         let output = self.driver.step(facts, reading);
         assert!(output.store_error.is_none(), "{:?}", output.store_error);
@@ -113,6 +144,8 @@ impl World {
             supervisor: Some(identity(100 + attempt)),
             process: Some(identity(200 + attempt)),
             started_at: Some(self.wall()),
+            cgroup: None,
+            notes: vec![],
         }
     }
 
@@ -168,6 +201,9 @@ impl World {
                 excuse: None,
                 spent: Spent::default(),
                 stopping: false,
+                suspended_since: None,
+                survivors: Vec::new(),
+                trouble: latido_protocol::Trouble::default(),
             }),
         }
     }

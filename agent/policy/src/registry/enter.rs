@@ -152,7 +152,7 @@ impl Registry {
         record.recorded = Verdict::Ended;
         let epoch = record.epoch;
         let claims = self.take_claims(worker, Release::Willing);
-        let because = Reason::AttemptEnded { class: Class::Stopped };
+        let because = Reason::AttemptEnded { class: Class::Stopped, order: None };
         self.actions.push_back(RegistryAction::RecordLeft { worker, epoch, claims, because });
         self.bury(worker);
         Ok(RegistryAnswer::Done)

@@ -1,5 +1,6 @@
 //! What is due: first beats that did not come, and leases that ran out.
 
+use crate::blackout::{Silent, TOGETHER_FOR};
 use crate::worker::{Turn, Worker};
 use crate::{AfterRelease, Judgement, Moment, Reason, ReleasedClaim, Verdict, WorkerId};
 
@@ -10,18 +11,41 @@ use super::{Registry, RegistryAction, Sweep};
 /// every one of them has a journal entry of its own.
 const NAMED_MAX: usize = 100;
 
+/// Workers that a sweep looks at before their time, where one falls silent. All of an ordinary fleet; of a million those of
+/// the next second or so, and the sweep is later by well under a millisecond.
+const LOOKED_AHEAD_MAX: usize = 1 << 13;
+
+/// Workers that are looked at in one go. The others are due at once again, so that whoever carries out a death, in some ten
+/// microseconds, hears and judges everybody else meanwhile.
+const LOOKS_MAX: usize = 2048;
+
 impl Registry {
-    /// Takes out whom there is to look at, and answers how many of those that were heard since `baseline` would turn
-    /// missing or dead.
-    pub(crate) fn gather_due(&mut self, baseline: Moment, now: Moment) -> u32 {
+    /// Takes out all whom there is to look at, and answers how many of those that were heard since `baseline` would turn
+    /// missing or dead, and how many are about to follow them. Each is counted once, also where its turn comes later.
+    pub(crate) fn gather_due(&mut self, baseline: Moment, now: Moment) -> Silent {
         self.begin(now);
+        let counted = self.due.len();
         self.due.extend(core::iter::from_fn(|| self.wheel.take_due(now)).map(WorkerId));
+        // Who lies beside one another here does so in the caller's rows.
+        self.due[counted..].sort_unstable();
         // A pass that only reads: the waits for records that lie in no cache overlap.
         let is_due = |record: &Worker| record.deadline(baseline).is_some_and(|deadline| deadline <= now);
         let is_fresh = |worker: &&WorkerId| {
             self.record(**worker).is_some_and(|record| record.heard_at >= baseline && is_due(record))
         };
-        u32::try_from(self.due.iter().filter(is_fresh).count()).unwrap_or(u32::MAX)
+        let fresh = u32::try_from(self.due[counted..].iter().filter(is_fresh).count()).unwrap_or(u32::MAX);
+        Silent { fresh, ahead: if fresh > 0 { self.count_ahead(baseline, now) } else { 0 } }
+    }
+
+    /// How many have missed beats, and turn missing or dead within an interval. Those are looked at whose place among the
+    /// deadlines comes first.
+    fn count_ahead(&self, baseline: Moment, now: Moment) -> u32 {
+        let is_ahead = |worker: &WorkerId| {
+            let Some((record, registration)) = self.workers.whole(*worker) else { return false };
+            record.heard_at >= baseline && record.is_about_to_fall_silent(registration, baseline, now)
+        };
+        let next = self.wheel.filed(now.after(TOGETHER_FOR)).map(WorkerId).take(LOOKED_AHEAD_MAX);
+        u32::try_from(next.filter(is_ahead).count()).unwrap_or(u32::MAX)
     }
 
     /// Workers that are not dead. Between [`gather_due`](Self::gather_due) and [`sweep`](Self::sweep) too.
@@ -29,15 +53,18 @@ impl Registry {
         self.wheel.filed_count().saturating_add(u32::try_from(self.due.len()).unwrap_or(u32::MAX))
     }
 
-    /// Judges whom [`gather_due`](Self::gather_due) took out; no silence from before `baseline` counts.
+    /// Judges the first of those whom [`gather_due`](Self::gather_due) took out; no silence from before `baseline` counts.
+    /// When all have been judged, it reports.
     pub(crate) fn sweep(&mut self, baseline: Moment, now: Moment) {
         self.baseline = baseline;
-        let mut sweep = Sweep::default();
-        let due = core::mem::take(&mut self.due);
-        due.iter().for_each(|&worker| self.look(worker, now, &mut sweep));
+        let mut sweep = core::mem::take(&mut self.swept_so_far);
+        let mut due = core::mem::take(&mut self.due);
+        let count = due.len().min(LOOKS_MAX);
+        due.drain(..count).for_each(|worker| self.look(worker, now, &mut sweep));
         self.due = due;
-        self.due.clear();
-        if sweep != Sweep::default() {
+        if !self.due.is_empty() {
+            self.swept_so_far = sweep;
+        } else if sweep != Sweep::default() {
             self.actions.push_back(RegistryAction::ReportSweep(sweep));
         }
     }
@@ -118,5 +145,55 @@ impl Registry {
         if self.swept.len() < NAMED_MAX {
             self.swept.push(worker);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+    use core::num::NonZeroU32;
+    use core::time::Duration;
+
+    use super::*;
+    use crate::{Epoch, GroupId, GroupSettings, RegistryEvent, Ticket, WorkerLease};
+
+    const WORKERS: u32 = 5000;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::ORIGIN.after(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn many_that_die_together_are_counted_once_and_judged_some_at_a_time() {
+        let mut registry = Registry::default();
+        let (interval, ttl) = (Duration::from_secs(10), Duration::from_secs(60));
+        let lease = WorkerLease::new(interval, ttl, ttl).unwrap();
+        let one = NonZeroU32::MIN;
+        let settings = GroupSettings { capacity: None, claims_max: one, max_pickups: one, lease };
+        let (group, instance) = (GroupId(0), Epoch(0));
+        registry.handle_event(RegistryEvent::GroupAdded { group, settings, instance }, at(0));
+        for worker in 0..WORKERS {
+            let (ticket, worker) = (Ticket(worker.into()), WorkerId(worker));
+            let event = RegistryEvent::WorkerRegistered { ticket, worker, group, instance: None, lease: None };
+            registry.handle_event(event, at(0));
+        }
+        while registry.poll_action().is_some() {}
+        let (mut fresh, mut dead, mut reports) = (Vec::new(), Vec::new(), Vec::new());
+        while registry.poll_timeout().is_some_and(|next| next <= at(61)) {
+            fresh.push(registry.gather_due(Moment::ORIGIN, at(61)));
+            assert_eq!(registry.live_count(), WORKERS - dead.len() as u32);
+            registry.sweep(Moment::ORIGIN, at(61));
+            let before = dead.len();
+            for action in core::iter::from_fn(|| registry.poll_action()) {
+                if let RegistryAction::ReapWorker { worker, .. } = action {
+                    dead.push(worker.0);
+                } else if let RegistryAction::ReportSweep(sweep) = action {
+                    reports.push(sweep.dead_count);
+                }
+            }
+            assert!(dead.len() - before <= LOOKS_MAX);
+        }
+        assert_eq!((fresh, reports), (Vec::from([WORKERS, 0, 0]), Vec::from([WORKERS])));
+        assert_eq!(dead, (0..WORKERS).collect::<Vec<_>>());
     }
 }

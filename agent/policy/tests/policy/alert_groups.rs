@@ -2,7 +2,7 @@
 
 use latido_policy::{AlertEvent, AlertSettings, Condition, Moment, RuleName, Severity, SilenceScope, SubjectId};
 
-use crate::alert_bench::{Alerts, key, many_stale, name, stale, told};
+use crate::alert_bench::{Alerts, blackout, key, many_stale, name, stale, told};
 use crate::harness::seconds;
 
 #[test]
@@ -49,8 +49,21 @@ fn a_mass_event_that_grows_is_told_again_at_most_every_few_minutes() {
     }
     assert_eq!(
         lines,
-        ["many stale warning: 110 subjects have had it so far", "many stale warning: 210 subjects have had it so far"]
+        ["many stale warning: 110 subjects have it by now", "many stale warning: 210 subjects have it by now"]
     );
+}
+
+#[test]
+fn a_mass_event_counts_whom_it_still_holds_of() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(500, 1..=60);
+    alerts.pass(1);
+    alerts.sweep_all(500, 21..=60);
+    assert_eq!(told(&alerts.pass(1)), ["many stale warning: 40 subjects have it at once"]);
+    alerts.sweep_all(500, 51..=70);
+    assert_eq!(told(&alerts.pass(300)), ["many stale warning: 20 subjects have it by now"], "ten of them are others");
+    alerts.sweep_all(500, 61..=70);
+    assert_eq!(told(&alerts.pass(900)), [""; 0], "nobody has come");
 }
 
 #[test]
@@ -135,7 +148,7 @@ fn alerts_are_bounded_and_what_found_no_room_is_found_again() {
     alerts.sweep_all(20_010, 20_000..=20_010);
     alerts.pass(700);
     alerts.sweep_all(20_010, 20_000..=20_010);
-    assert_eq!(told(&alerts.pass(2)), ["many stale warning: 20010 subjects have had it so far"]);
+    assert_eq!(told(&alerts.pass(2)), ["many stale warning: 11 subjects have it by now"]);
     assert_eq!(alerts.bench.policy.alerts().count(), 12, "eleven and their group");
 }
 
@@ -149,4 +162,78 @@ fn every_name_in_a_view_is_the_name_that_was_given() {
     assert_eq!(alerts.view(many_stale()).unwrap().record.unwrap().subjects, 5);
     assert_eq!(alerts.bench.policy.poll_timeout().map(|next| next > Moment::ORIGIN), Some(true));
     assert!(alerts.bench.policy.subject(SubjectId(1)).is_none(), "whom it is about need not be known here");
+}
+
+#[test]
+fn a_mass_event_that_grew_and_ended_is_told_to_be_over_when_its_end_has_lasted() {
+    let mut alerts = Alerts::new();
+    alerts.sweep_all(9, 1..=5);
+    alerts.pass(2);
+    alerts.pass(280);
+    alerts.sweep_all(9, 1..=6);
+    alerts.pass(10);
+    alerts.sweep_all(9, []);
+    assert_eq!(told(&alerts.pass(29)), ["many stale warning: 1 subject has it by now"]);
+    assert_eq!(told(&alerts.pass(1)), ["many stale warning: it is over"]);
+}
+
+#[test]
+fn a_mass_event_that_comes_and_goes_and_grows_does_not_count_as_steady_for_that() {
+    let mut alerts = Alerts::new();
+    for _ in 0..3 {
+        alerts.sweep_all(9, 1..=5);
+        alerts.pass(2);
+        alerts.sweep_all(9, []);
+    }
+    alerts.sweep_all(9, 1..=5);
+    alerts.pass(10);
+    alerts.sweep_all(9, 1..=9);
+    let lines = told(&alerts.pass(400));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].ends_with("subjects have it by now"), "{lines:?}");
+}
+
+#[test]
+fn a_mass_event_that_is_over_lends_its_number_to_no_other() {
+    let mut alerts = Alerts::new();
+    for _ in 0..2 {
+        alerts.sweep_all(9, 1..=5);
+        assert_eq!(told(&alerts.pass(2)), ["many stale warning: 5 subjects have it at once"]);
+        alerts.sweep_all(9, []);
+        assert_eq!(told(&alerts.pass(2000)), ["many stale warning: it is over"]);
+    }
+}
+
+#[test]
+fn a_restart_keeps_of_how_many_a_group_was_told() {
+    let mut before = Alerts::new();
+    before.sweep_all(9, 1..=9);
+    before.pass(2);
+    let mut after = before.restart(AlertSettings::default());
+    assert_eq!(after.view(many_stale()).unwrap().record.unwrap().subjects, 9);
+    after.sweep_all(10, 1..=10);
+    assert_eq!(told(&after.pass(600)), ["many stale warning: 10 subjects have it by now"]);
+}
+
+#[test]
+fn what_the_agent_had_found_of_itself_is_over_when_it_does_not_find_it_again() {
+    let mut before = Alerts::new();
+    before.note(blackout(), true);
+    before.pass(2);
+    let mut after = before.restart(AlertSettings::default());
+    assert_eq!(told(&after.pass(60 + 29)), [""; 0], "it has a minute to find it again, and its end lasts");
+    assert_eq!(told(&after.pass(1)), ["agent blackout critical: it is over"]);
+}
+
+#[test]
+fn an_alert_is_remembered_once() {
+    let mut before = Alerts::new();
+    before.fire();
+    let record = before.view(stale(1)).unwrap().record.unwrap();
+    let mut after = Alerts::new();
+    for refused_count in 0..3 {
+        let (alert, held_for, told_ago) = (stale(1), seconds(0), seconds(0));
+        after.tell(AlertEvent::Restored { alert, record, held_for, told_ago, host: None });
+        assert_eq!(after.bench.policy.refused_count(), refused_count);
+    }
 }

@@ -178,7 +178,7 @@ fn a_silenced_member_is_no_part_of_a_group() {
     alerts.silence(SilenceScope::About(stale(3).about), 60, false);
     alerts.sweep_all(6, 1..=6);
     assert_eq!(told(&alerts.pass(2)), ["many stale warning: 5 subjects have it at once"]);
-    assert_eq!(told(&alerts.pass(400)), ["many stale warning: 6 subjects have had it so far"], "until it may join");
+    assert_eq!(told(&alerts.pass(400)), ["many stale warning: 6 subjects have it by now"], "until it may join");
 }
 
 #[test]
@@ -192,4 +192,42 @@ fn a_look_of_the_agents_own_ends_nothing_that_it_did_not_look_for() {
     assert_eq!(alerts.view(blackout()).unwrap().record.unwrap().standing, Standing::Firing);
     let store_away = AlertKey { condition: Condition::StoreAway, ..blackout() };
     assert_eq!(alerts.view(store_away), None);
+}
+
+#[test]
+fn a_silence_that_ends_hurries_nothing_that_waits_for_others() {
+    let mut alerts = Alerts::new();
+    alerts.silence(SilenceScope::About(stale(9).about), 1, false);
+    alerts.sweep(true);
+    assert_eq!(told(&alerts.pass(1)), [""; 0]);
+    assert_eq!(told(&alerts.pass(1)), ["1 stale warning: it was found"]);
+}
+
+#[test]
+fn a_silence_until_resolved_does_not_end_by_what_was_never_confirmed() {
+    let mut alerts = Alerts::new();
+    alerts.tell(AlertEvent::ConfirmChanged { rule: RuleName::Liveness, confirm: confirm(2, 0) });
+    alerts.silence(SilenceScope::Rule(RuleName::Liveness), 3600, true);
+    alerts.sweep(true);
+    assert_eq!(ends(&alerts.sweep(false)), []);
+    assert_eq!(alerts.bench.policy.silences().count(), 1);
+}
+
+#[test]
+fn a_silence_until_resolved_ends_with_the_subject_of_the_last_alert_that_it_covers() {
+    let mut alerts = Alerts::new();
+    alerts.silence(SilenceScope::Rule(RuleName::Liveness), 3600, true);
+    alerts.fire();
+    assert_eq!(ends(&alerts.tell(AlertEvent::Removed { about: stale(1).about })), [SilenceEnd::Resolved]);
+}
+
+/// Only the agent knows whether it could hear.
+#[test]
+fn what_a_rule_calls_a_blackout_keeps_nobody_quiet() {
+    let mut alerts = Alerts::new();
+    let rule = RuleName::Other(Fingerprint(5));
+    let its_own = AlertKey { rule, ..blackout() };
+    alerts.call(rule, &[its_own.about], &[(its_own, Severity::Warning)]);
+    let lines = told(&alerts.fire());
+    assert!(lines.contains(&"1 stale warning: it was found".to_owned()), "{lines:?}");
 }

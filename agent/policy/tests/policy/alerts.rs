@@ -1,10 +1,11 @@
 //! What people are told of, and once.
 
 use latido_policy::{
-    AlertEvent, AlertSettings, Condition, Event, Fingerprint, Found, Phase, RuleName, Severity, Standing, Verdict, Want,
+    AlertEvent, AlertSettings, Condition, Event, Fingerprint, Found, Heard, Phase, Resolution, RuleName, Severity,
+    Standing, Telling, Verdict, Want,
 };
 
-use crate::alert_bench::{Alerts, confirm, key, stale, told};
+use crate::alert_bench::{Alerts, blackout, confirm, key, stale, told};
 use crate::harness::{JOB, attempt, beat, found_running, seconds, settings};
 
 #[test]
@@ -188,4 +189,116 @@ fn the_minimum_finds_each_verdict_that_somebody_has_to_act_on() {
     alerts.tell(AlertEvent::RuleFailed { rule: RuleName::Liveness });
     let lines = told(&alerts.pass(2));
     assert_eq!(lines, ["rule rule-broken critical: it was found", "7 unknown warning: it was found"]);
+}
+
+#[test]
+fn how_long_an_alert_has_held_is_shown_and_stands_still_once_it_has_ended() {
+    let mut alerts = Alerts::new();
+    alerts.fire();
+    alerts.pass(98);
+    assert_eq!(alerts.view(stale(1)).unwrap().held_for, seconds(100));
+    alerts.sweep(false);
+    alerts.pass(20);
+    assert_eq!(alerts.view(stale(1)).unwrap().held_for, seconds(100));
+}
+
+#[test]
+fn a_series_goes_on_over_a_finding_that_was_not_confirmed() {
+    let mut alerts = Alerts::new();
+    alerts.tell(AlertEvent::ConfirmChanged { rule: RuleName::Liveness, confirm: confirm(2, 0) });
+    alerts.sweep(true);
+    alerts.fire();
+    alerts.sweep(false);
+    alerts.pass(30);
+    alerts.sweep(true);
+    alerts.sweep(false);
+    alerts.sweep(true);
+    assert_eq!(told(&alerts.fire()), ["1 stale warning: it was found 2 times in a row"]);
+    alerts.sweep(false);
+    assert_eq!(told(&alerts.pass(30)), ["1 stale warning: it is over, after it came 2 times"]);
+}
+
+#[test]
+fn what_was_told_as_critical_when_it_began_to_flap_is_not_told_as_worse_again() {
+    let mut alerts = Alerts::new();
+    alerts.fire();
+    for severity in [None, Some(Severity::Warning), None] {
+        alerts.sweep_at(severity);
+    }
+    let lines = told(&alerts.sweep_at(Some(Severity::Critical)));
+    assert_eq!(lines, ["1 stale critical: it comes and goes, 3 times so far; told again when that is over"]);
+    assert_eq!(told(&alerts.sweep_at(Some(Severity::Critical))), [""; 0]);
+}
+
+#[test]
+fn the_first_reminder_of_what_settled_is_due_from_its_settling_on() {
+    let mut alerts = Alerts::new();
+    alerts.fire();
+    for is_stale in [false, true, false, true] {
+        alerts.sweep(is_stale);
+    }
+    assert_eq!(told(&alerts.pass(600)), ["1 stale warning: it came 3 times and holds steadily"]);
+    assert_eq!(told(&alerts.pass(4 * 3600 - 1)), [""; 0]);
+    assert_eq!(told(&alerts.pass(1)), ["1 stale warning: it still holds"]);
+}
+
+#[test]
+fn a_series_is_opened_by_what_people_have_not_heard_of() {
+    let because = Resolution::NotFound;
+    for (telling, opens) in [
+        (Telling::Began { sweeps: 1 }, true),
+        (Telling::BeganForMany { subjects: 5 }, true),
+        (Telling::Flaps { comings: 3 }, true),
+        (Telling::Grew { subjects: 9 }, false),
+        (Telling::Settled { comings: 3 }, false),
+        (Telling::Rose, false),
+        (Telling::Reminder, false),
+        (Telling::Resolved { comings: 1, because }, false),
+    ] {
+        assert_eq!(telling.opens(), opens, "{telling}");
+    }
+}
+
+#[test]
+fn found_twice_in_one_call_is_found_once_and_as_bad_as_the_worse() {
+    let mut alerts = Alerts::new();
+    alerts.tell(AlertEvent::ConfirmChanged { rule: RuleName::Liveness, confirm: confirm(2, 0) });
+    let twice = [(stale(1), Severity::Warning), (stale(1), Severity::Warning)];
+    alerts.call(RuleName::Liveness, &[stale(1).about], &twice);
+    assert_eq!(told(&alerts.pass(60)), [""; 0], "one call of the two that it needs");
+    let worse = [(stale(1), Severity::Warning), (stale(1), Severity::Critical)];
+    alerts.call(RuleName::Liveness, &[stale(1).about], &worse);
+    assert_eq!(told(&alerts.pass(2)), ["1 stale critical: it was found 2 times in a row"]);
+}
+
+#[test]
+fn what_a_rule_finds_needs_what_the_config_says_and_the_agents_own_needs_nothing() {
+    let mut alerts = Alerts::with(AlertSettings { confirm: confirm(2, 0), ..AlertSettings::default() });
+    alerts.note(blackout(), true);
+    alerts.sweep_at(None);
+    let dead = key(2, Condition::Dead);
+    alerts.call(RuleName::Liveness, &[dead.about], &[(dead, Severity::Warning)]);
+    assert_eq!(told(&alerts.pass(60)), ["agent blackout critical: it was found"]);
+    alerts.call(RuleName::Liveness, &[dead.about], &[(dead, Severity::Warning)]);
+    assert_eq!(told(&alerts.pass(2)), ["2 dead warning: it was found 2 times in a row"]);
+}
+
+/// A rule that never answers once is as broken as one that stops.
+#[test]
+fn a_rule_that_was_never_heard_of_counts_as_broken() {
+    let mut alerts = Alerts::with(AlertSettings { liveness_after: Some(seconds(180)), ..AlertSettings::default() });
+    assert_eq!(told(&alerts.pass(179)), [""; 0]);
+    assert_eq!(told(&alerts.pass(3)), ["rule rule-broken critical: it was found"]);
+}
+
+#[test]
+fn an_agent_that_comes_late_to_a_broken_rule_stands_in_for_it_all_the_same() {
+    let mut alerts = Alerts::new();
+    let found = found_running(1, Heard { silence: seconds(200), ..beat(1, 300) });
+    alerts.bench.add(settings(), found);
+    let failed = AlertEvent::RuleFailed { rule: RuleName::Liveness };
+    alerts.bench.policy.handle_event(Event::Alert(failed), alerts.bench.now);
+    alerts.bench.now = alerts.bench.now.after(seconds(5));
+    let lines = told(&alerts.pass(2));
+    assert_eq!(lines, ["rule rule-broken critical: it was found", "7 stale warning: it was found"]);
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use latido_policy::{
-    Action, CheckEvent, CheckFound, CheckReason, CheckSchedule, CheckSettings, Event, Expectation, Phase, Reason,
-    Recorded, Signal, Verdict,
+    Action, Attempt, CheckEvent, CheckFound, CheckReason, CheckSchedule, CheckSettings, Event, Expectation, PauseFound,
+    Phase, Reason, Recorded, Signal, Verdict,
 };
 
 use crate::harness::{Bench, seconds};
@@ -29,7 +29,7 @@ fn a_pause_covers_its_verdicts_and_its_time_does_not_count() {
     bench.succeed();
     bench.pass(30 * MINUTE);
     let paused = Reason::Paused { length: Some(DAY) };
-    let (subject, attempt) = (CHECK, latido_policy::Attempt::default());
+    let (subject, attempt) = (CHECK, Attempt::default());
     assert_eq!(
         bench.pause_check(Some(DAY)),
         [Action::RecordPhase { subject, attempt, phase: Phase::Paused, because: paused }]
@@ -110,6 +110,48 @@ fn a_restart_goes_on_where_it_was_and_records_nothing_twice() {
     assert_eq!(next.tell(Event::Check(added)), []);
     assert_eq!(next.of(CHECK), bench.of(CHECK));
     assert_eq!(next.policy.check_memory(CHECK), memory);
+}
+
+/// A check whose last sign came half an hour before a pause of a day, of which two hours had passed when the agent was
+/// gone; the next one finds this much of it left.
+fn found_in_a_pause(left: Option<Duration>) -> (Bench, Vec<Action>) {
+    let mut bench = Bench::check(hourly());
+    bench.succeed();
+    bench.pass(HOUR / 2);
+    bench.pause_check(Some(DAY));
+    bench.pass(2 * HOUR);
+    let memory = bench.policy.check_memory(CHECK);
+    let mut next = Bench::empty();
+    next.now = bench.now;
+    let recorded = Some(Recorded { verdict: Verdict::Alive, phase: Phase::Paused });
+    let found = CheckFound { memory, pause: Some(PauseFound { left, lasted: 2 * HOUR }), recorded };
+    let actions = next.tell(Event::Check(CheckEvent::Added { subject: CHECK, settings: hourly(), found }));
+    (next, actions)
+}
+
+#[test]
+fn a_pause_that_ended_while_no_agent_ran_is_over_and_its_time_does_not_count() {
+    let (mut bench, actions) = found_in_a_pause(Some(Duration::ZERO));
+    let (subject, attempt) = (CHECK, Attempt::default());
+    assert_eq!(
+        actions,
+        [Action::RecordPhase { subject, attempt, phase: Phase::Running, because: Reason::Watched }],
+        "it is not paused for a moment"
+    );
+    bench.pass(HOUR / 2 - MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Alive);
+    bench.pass(2 * MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Late, "half an hour was over before the pause");
+}
+
+#[test]
+fn a_pause_that_goes_on_over_a_restart_keeps_its_end_and_its_whole_length_does_not_count() {
+    let (mut bench, actions) = found_in_a_pause(Some(HOUR));
+    assert_eq!(actions, []);
+    bench.pass(HOUR);
+    assert_eq!((bench.policy.subject(CHECK).unwrap().phase, bench.check_verdict()), (Phase::Running, Verdict::Alive));
+    bench.pass(HOUR / 2 + MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Late);
 }
 
 #[test]
@@ -220,4 +262,46 @@ fn moments_a_minute_apart_are_met_half_a_minute_early_at_most() {
     bench.succeed();
     bench.pass(seconds(30));
     assert_eq!(bench.check_verdict(), Verdict::Alive);
+}
+
+#[test]
+fn the_same_pause_again_keeps_its_end_and_another_one_has_its_own() {
+    let is_paused = |bench: &Bench| bench.policy.subject(CHECK).unwrap().phase == Phase::Paused;
+    let mut bench = Bench::check(hourly());
+    bench.pause_check(Some(HOUR));
+    bench.pass(30 * MINUTE);
+    bench.pause_check(Some(HOUR));
+    bench.pass(30 * MINUTE);
+    assert!(!is_paused(&bench), "an hour after it began");
+    bench.pause_check(None);
+    bench.pause_check(Some(10 * MINUTE));
+    bench.pass(10 * MINUTE - seconds(1));
+    assert!(is_paused(&bench));
+    bench.pass(seconds(1));
+    assert!(!is_paused(&bench));
+}
+
+#[test]
+fn a_pause_whose_end_was_moved_counts_nothing_of_its_whole_time() {
+    let mut bench = Bench::check(hourly());
+    bench.succeed();
+    bench.pass(30 * MINUTE);
+    bench.pause_check(None);
+    bench.pass(2 * HOUR);
+    bench.pause_check(Some(HOUR));
+    bench.pass(HOUR + 29 * MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Alive);
+    bench.pass(MINUTE);
+    assert_eq!(bench.check_verdict(), Verdict::Late);
+}
+
+#[test]
+fn a_check_shows_how_long_it_has_been_silent() {
+    let silence = |bench: &Bench| bench.policy.subject(CHECK).unwrap().silence;
+    let mut bench = Bench::check(hourly());
+    bench.pass(MINUTE);
+    assert_eq!(silence(&bench), None, "nothing was heard of it");
+    bench.succeed();
+    bench.pass(5 * MINUTE);
+    assert_eq!(silence(&bench), Some(5 * MINUTE));
 }

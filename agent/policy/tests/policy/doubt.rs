@@ -1,8 +1,10 @@
 //! When the agent may be at fault: mass staleness, gaps, and a store that is away.
 
+use core::time::Duration;
+
 use latido_policy::{
-    Action, BlackoutCause, BlackoutChange, BlackoutSettings, Event, Found, Heard, JobSettings, Limit, Pacing, Reason,
-    ResumeOn, SubjectId, Verdict,
+    Action, BlackoutCause, BlackoutChange, BlackoutSettings, Event, Found, Heard, JobSettings, Limit, Pacing, Phase,
+    Reason, Recorded, ResumeOn, SubjectId, Verdict, Want,
 };
 
 use crate::harness::{Bench, attempt, beat, end_attempt, found_running, seconds, settings};
@@ -53,6 +55,91 @@ fn when_half_of_all_fall_silent_together_the_agent_doubts_itself_and_ends_nobody
     beats(&mut bench, 0..10, 2);
     let passed = bench.pass(seconds(170));
     assert_eq!((ended(&passed), blackouts(&passed)), (0, vec![BlackoutChange::Ended]));
+}
+
+#[test]
+fn many_that_fall_silent_one_after_another_are_doubted_before_the_first_is_ended() {
+    let mut bench = many(6);
+    for number in 0..6 {
+        bench.pass(Duration::from_millis(100));
+        beats(&mut bench, number..number + 1, 2);
+    }
+    let passed = bench.pass(seconds(181));
+    let cause = BlackoutCause::MassStaleness { stale: 6, watched: 6 };
+    assert_eq!((ended(&passed), blackouts(&passed)), (0, vec![BlackoutChange::Began(cause)]));
+    assert!(bench.policy.subjects().all(|view| view.verdict != Verdict::Stale));
+}
+
+#[test]
+fn who_is_late_by_less_than_all_but_one_interval_falls_silent_with_nobody() {
+    let mut bench = many(6);
+    bench.pass(seconds(60));
+    beats(&mut bench, 1..6, 2);
+    let passed = bench.pass(seconds(121));
+    assert_eq!((ended(&passed), blackouts(&passed)), (1, vec![]));
+}
+
+/// An agent starts and is told of `count` jobs that are silent longer than they may be.
+fn found_silent(count: u32, recorded: Option<Recorded>) -> (Bench, Vec<Action>) {
+    let mut bench = many(0);
+    let mut actions = bench.tell(Event::RecoveryBegan);
+    for number in 0..count {
+        let heard = Heard { silence: seconds(200), ..beat(7, 1000) };
+        let found = Found { recorded, ..found_running(1, heard) };
+        actions.extend(bench.tell(Event::JobAdded { subject: SubjectId(number), settings: strict(), found }));
+        actions.extend(bench.pass(Duration::from_millis(20)));
+    }
+    actions.extend(bench.tell(Event::RecoveryEnded));
+    (bench, actions)
+}
+
+#[test]
+fn a_mass_that_is_found_silent_at_a_start_is_doubted_and_nobody_is_ended() {
+    for verdict in [Verdict::Alive, Verdict::Stale] {
+        let (mut bench, mut actions) = found_silent(6, Some(Recorded { verdict, phase: Phase::Running }));
+        actions.extend(bench.pass(Duration::ZERO));
+        let cause = BlackoutCause::MassStaleness { stale: 6, watched: 6 };
+        assert_eq!((ended(&actions), blackouts(&actions)[0]), (0, BlackoutChange::Began(cause)), "{verdict}");
+        assert!(bench.policy.subjects().all(|view| view.verdict == verdict), "{verdict}");
+        assert_eq!(ended(&bench.pass(seconds(179))), 0);
+        assert_eq!(ended(&bench.pass(seconds(2))), 6, "who stays silent for a whole ttl is believed");
+    }
+}
+
+#[test]
+fn who_is_found_silent_alone_is_ended_as_soon_as_all_jobs_were_told_of() {
+    let (mut bench, told) = found_silent(1, None);
+    assert_eq!((ended(&told), bench.policy.subjects().next().unwrap().verdict), (0, Verdict::Alive));
+    let passed = bench.pass(Duration::ZERO);
+    assert_eq!((ended(&passed), blackouts(&passed)), (1, vec![]));
+}
+
+#[test]
+fn what_is_heard_to_be_silent_is_ended_by_the_next_sweep_and_not_before() {
+    let mut bench = Bench::running(strict());
+    bench.heard(attempt(1), beat(1, 5));
+    let silent = Heard { silence: seconds(200), ..beat(1, 205) };
+    assert_eq!(ended(&bench.heard(attempt(1), silent)), 0);
+    assert_eq!(ended(&bench.pass(Duration::ZERO)), 1);
+}
+
+#[test]
+fn no_silence_counts_from_before_the_baseline_that_the_agent_before_knew() {
+    let mut bench = many(0);
+    bench.tell(Event::RecoveryBegan);
+    bench.tell(Event::BaselineRemembered { moment: bench.now.before(seconds(30)) });
+    let heard = Heard { silence: seconds(200), ..beat(7, 1000) };
+    bench.tell(Event::JobAdded { subject: SubjectId(0), settings: strict(), found: found_running(1, heard) });
+    bench.tell(Event::RecoveryEnded);
+    assert_eq!(ended(&bench.pass(seconds(149))), 0);
+    assert_eq!(ended(&bench.pass(seconds(1))), 1);
+}
+
+#[test]
+fn a_baseline_that_is_remembered_lies_in_the_future_for_nobody() {
+    let mut bench = many(1);
+    bench.tell(Event::BaselineRemembered { moment: bench.now.after(seconds(1000)) });
+    assert_eq!(ended(&bench.pass(seconds(180))), 1);
 }
 
 #[test]
@@ -155,4 +242,48 @@ fn a_gap_makes_nobody_alive_again_who_was_stale_before() {
         assert_eq!(bench.heard(attempt(1), later), [], "{verdict} without a new record");
         assert_eq!(bench.verdict(), verdict);
     }
+}
+
+#[test]
+fn a_store_that_never_failed_recovers_from_nothing() {
+    let mut bench = many(1);
+    bench.pass(seconds(100));
+    assert_eq!(bench.tell(Event::StoreRecovered), []);
+    let passed = bench.pass(seconds(80));
+    assert_eq!((ended(&passed), blackouts(&passed)), (1, vec![]), "and puts off no verdict");
+}
+
+#[test]
+fn the_end_of_a_pause_of_many_is_no_sign_against_the_agent() {
+    let mut bench = many(10);
+    for number in 0..10 {
+        let want = Want::Pause(Some(seconds(600)));
+        bench.tell(Event::WantChanged { subject: SubjectId(number), want });
+    }
+    let passed = bench.pass(seconds(600));
+    assert_eq!((ended(&passed), blackouts(&passed)), (0, vec![]));
+}
+
+#[test]
+fn jobs_that_were_removed_are_not_counted_among_those_that_are_heard() {
+    let mut bench = many(14);
+    for number in 10..14 {
+        bench.tell(Event::JobRemoved { subject: SubjectId(number) });
+    }
+    bench.pass(seconds(100));
+    beats(&mut bench, 5..10, 2);
+    let passed = bench.pass(seconds(80));
+    let cause = BlackoutCause::MassStaleness { stale: 5, watched: 10 };
+    assert_eq!((ended(&passed), blackouts(&passed)), (0, vec![BlackoutChange::Began(cause)]));
+}
+
+#[test]
+fn a_job_that_is_heard_as_listening_begins_again_shows_its_whole_silence() {
+    let mut bench = Bench::running(settings());
+    bench.tell(Event::GapFound { length: seconds(60) });
+    bench.heard(attempt(1), beat(1, 5));
+    assert_eq!(bench.view().baseline, None);
+    bench.pass(seconds(20));
+    bench.tell(Event::GapFound { length: seconds(60) });
+    assert_eq!(bench.view().baseline, Some(bench.now), "what was silent before shows since when it counts");
 }

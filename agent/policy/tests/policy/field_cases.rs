@@ -14,7 +14,7 @@ use crate::harness::{
 };
 
 pub(crate) const LOST: Class = Class::Lost;
-pub(crate) const RESUMED: Reason = Reason::Resumed { after: LOST };
+pub(crate) const RESUMED: Reason = Reason::Resumed { after: LOST, order: None };
 
 /// Resumed by everything that can be asked for, without a delay.
 pub(crate) fn eager() -> JobSettings {
@@ -250,8 +250,9 @@ fn whoever_beats_before_it_is_told_to_end_runs_on() {
     bench.pass(seconds(180));
     bench.heard(attempt(1), Heard { stopping: true, ..beat(9, 367) });
     assert_eq!(bench.phase(), Phase::Draining, "the order came first");
-    let ended = Ending { order: Some(StopReason::Stale), ..ending(LOST) };
-    assert_eq!(acts(&bench.ended(attempt(1), ended)), [ask(attempt(1), RESUMED)]);
+    let order = Some(StopReason::Stale);
+    let resumed = Reason::Resumed { after: LOST, order };
+    assert_eq!(acts(&bench.ended(attempt(1), Ending { order, ..ending(LOST) })), [ask(attempt(1), resumed)]);
 }
 
 // riverqueue/river#1302

@@ -30,5 +30,8 @@ fn a_launch_that_is_not_wanted_at_the_moment_is_ordered_again() {
     assert_eq!(bench.phase(), Phase::BackingOff);
     let ordered = bench.pass(seconds(2));
     let again = with_epoch(2, 3);
-    assert!(ordered.contains(&launch(again, latido_policy::Reason::Resumed { after: Class::Lost })), "{ordered:?}");
+    assert!(
+        ordered.contains(&launch(again, latido_policy::Reason::Resumed { after: Class::Lost, order: None })),
+        "{ordered:?}"
+    );
 }

@@ -14,8 +14,8 @@ use crate::harness::{
 };
 
 pub(crate) const LOST: Class = Class::Lost;
-pub(crate) const NO_WAIT: Reason = Reason::BackoffBegun { after: LOST, delay: Duration::ZERO };
-pub(crate) const RESUMED: Reason = Reason::Resumed { after: LOST };
+pub(crate) const NO_WAIT: Reason = Reason::BackoffBegun { after: LOST, order: None, delay: Duration::ZERO };
+pub(crate) const RESUMED: Reason = Reason::Resumed { after: LOST, order: None };
 
 pub(crate) fn runs(number: u32) -> Reason {
     Reason::AttemptRuns { number: attempt(number).number }
@@ -66,7 +66,12 @@ fn a_killed_job_goes_on_at_once_where_no_backoff_is_asked_for() {
     assert_eq!(
         bench.ended(attempt(1), ending(LOST)),
         [
-            record_verdict(attempt(1), Verdict::Alive, Verdict::Ended, Reason::AttemptEnded { class: LOST }),
+            record_verdict(
+                attempt(1),
+                Verdict::Alive,
+                Verdict::Ended,
+                Reason::AttemptEnded { class: LOST, order: None }
+            ),
             record_phase(attempt(1), Phase::BackingOff, NO_WAIT),
             ask(attempt(1), RESUMED),
         ]
@@ -151,7 +156,10 @@ fn a_stale_job_is_ended_once_and_resumed_where_that_is_asked_for() {
         ]
     );
     let asked = bench.ended(attempt(1), ending(LOST));
-    assert_eq!(asked.last(), Some(&ask(attempt(1), RESUMED)), "although `lost` alone does not resume it");
+    let order = Some(StopReason::Stale);
+    let resumed = Reason::Resumed { after: LOST, order };
+    assert_eq!(asked.last(), Some(&ask(attempt(1), resumed)), "although `lost` alone does not resume it");
+    assert_eq!(bench.view().because, Reason::AttemptEnded { class: LOST, order }, "it was latido that ended it");
     assert_eq!(bench.view().pickups, 1);
 }
 
@@ -185,7 +193,7 @@ fn an_attempt_ends_at_its_limit_of_time() {
         [record_phase(attempt(1), Phase::Draining, because), end_attempt(attempt(1), because)]
     );
     let asked = bench.ended(attempt(1), ending(Class::Limit));
-    assert_eq!(asked.last(), Some(&ask(attempt(1), Reason::Resumed { after: Class::Limit })));
+    assert_eq!(asked.last(), Some(&ask(attempt(1), Reason::Resumed { after: Class::Limit, order: None })));
 }
 
 #[test]
@@ -204,7 +212,9 @@ fn only_what_is_asked_for_is_resumed() {
         let mut settings = settings();
         settings.resume.on = on;
         let mut bench = Bench::running(settings);
-        let asked = bench.ended(attempt(1), ending(class)).contains(&ask(attempt(1), Reason::Resumed { after: class }));
+        let asked = bench
+            .ended(attempt(1), ending(class))
+            .contains(&ask(attempt(1), Reason::Resumed { after: class, order: None }));
         assert_eq!(asked, resumed, "{class} with {on:?}");
         assert_eq!(bench.phase(), if resumed { Phase::BackingOff } else { Phase::Ended });
     }

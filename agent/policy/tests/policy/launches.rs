@@ -3,7 +3,10 @@
 use core::num::NonZeroU32;
 use core::time::Duration;
 
-use latido_policy::{Class, Ending, Event, Found, LaunchFailure, NextStep, Phase, Proposal, Reason, Verdict, Want};
+use latido_policy::{
+    Action, Attempt, Class, Ending, Event, Found, FoundAttempt, FoundState, LaunchFailure, NextStep, Phase, Proposal,
+    Reason, Verdict, Want,
+};
 
 use crate::harness::{Bench, JOB, ask, attempt, ending, launch, record_phase, seconds, settings, with_epoch};
 use crate::jobs::{LOST, RESUMED, started};
@@ -79,4 +82,42 @@ fn a_launch_that_failed_to_start_counts_as_an_attempt() {
     bench.answered(attempt(1), Proposal::Launch);
     let stuck = Reason::AttemptsSpent { attempts: 2, max_attempts: 2 };
     assert_eq!(bench.ended(attempt(2), failed).last(), Some(&record_phase(attempt(2), Phase::Stuck, stuck)));
+}
+
+fn found_launching(bench: &mut Bench, attempt: Attempt) -> Vec<Action> {
+    let latest = FoundAttempt { attempt, state: FoundState::Launching };
+    bench.add(settings(), Found { epoch: attempt.epoch, attempt: Some(latest), ..Found::default() })
+}
+
+#[test]
+fn a_launch_by_somebody_else_is_waited_for() {
+    let mut bench = Bench::running(settings());
+    bench.ended(attempt(1), ending(LOST));
+    assert_eq!(
+        found_launching(&mut bench, attempt(2)).last(),
+        Some(&record_phase(attempt(2), Phase::Launching, Reason::StartedElsewhere))
+    );
+    assert_eq!(bench.answered(attempt(1), Proposal::Launch), [], "nothing is launched beside it");
+    bench.started(attempt(2));
+    assert_eq!(bench.phase(), Phase::Running);
+}
+
+#[test]
+fn a_launch_that_is_long_over_is_not_waited_for_again() {
+    for (number, epoch) in [(2, 2), (1, 1)] {
+        let mut bench = Bench::running(settings());
+        bench.ended(attempt(1), ending(LOST));
+        bench.answered(attempt(1), Proposal::Launch);
+        bench.started(attempt(2));
+        bench.ended(attempt(2), ending(Class::Completed));
+        assert_eq!(found_launching(&mut bench, with_epoch(number, epoch)), [], "attempt {number}");
+        assert_eq!((bench.phase(), bench.view().attempt), (Phase::Ended, attempt(2)));
+    }
+}
+
+#[test]
+fn a_number_that_nobody_gave_with_the_epoch_of_what_runs_is_refused() {
+    let mut bench = Bench::running(settings());
+    assert_eq!(bench.started(with_epoch(9, 1)), []);
+    assert_eq!((bench.view().attempt, bench.policy.refused_count()), (attempt(1), 1));
 }

@@ -29,7 +29,7 @@ fn what_exists_decides_before_any_lease() {
         (Existence::Orphaned, Verdict::Orphaned, Reason::SupervisorGone),
         (Existence::Gone, Verdict::Dead, Reason::ProvenGone),
         (Existence::Unknown, Verdict::Unknown, Reason::CannotTell),
-        (Existence::Ended(Class::Lost), Verdict::Ended, Reason::AttemptEnded { class: Class::Lost }),
+        (Existence::Ended(Class::Lost), Verdict::Ended, Reason::AttemptEnded { class: Class::Lost, order: None }),
     ] {
         let facts = Facts { existence, ..present(5, 999) };
         assert_eq!(judge(&lease, &facts), Judgement { verdict, because });

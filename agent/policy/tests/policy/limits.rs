@@ -153,10 +153,10 @@ fn c214_a_strategy_that_waits_is_waited_for_and_that_uses_up_no_attempts() {
     for _ in 0..20 {
         bench.answered(attempt(1), Proposal::Wait(seconds(30)));
         assert_eq!(bench.pass(seconds(30) - Duration::from_nanos(1)), []);
-        let resumed = Reason::Resumed { after: Class::Failed };
+        let resumed = Reason::Resumed { after: Class::Failed, order: None };
         assert_eq!(bench.pass(Duration::from_nanos(1)), [ask(attempt(1), resumed)]);
     }
-    let resumed = Reason::Resumed { after: Class::Failed };
+    let resumed = Reason::Resumed { after: Class::Failed, order: None };
     assert_eq!(bench.answered(attempt(1), Proposal::Launch).last(), Some(&launch(attempt(2), resumed)));
 }
 

@@ -33,7 +33,12 @@ fn a_killed_supervisor_has_its_orphan_ended_first() {
     assert_eq!(
         bench.ended(attempt(1), ending(LOST)),
         [
-            record_verdict(attempt(1), Verdict::Dead, Verdict::Ended, Reason::AttemptEnded { class: LOST }),
+            record_verdict(
+                attempt(1),
+                Verdict::Dead,
+                Verdict::Ended,
+                Reason::AttemptEnded { class: LOST, order: None }
+            ),
             record_phase(attempt(1), Phase::BackingOff, NO_WAIT),
             ask(attempt(1), RESUMED),
         ]

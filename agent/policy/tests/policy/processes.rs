@@ -214,3 +214,15 @@ fn another_boot_is_another_process() {
     bench.sight(Sighting { process: rebooted, age: MINUTE, naming: Naming::Pid });
     assert_eq!(bench.process_verdict(), Verdict::Dead);
 }
+
+#[test]
+fn who_was_seen_last_is_known_after_it_is_gone_until_another_is_seen() {
+    let mut bench = fresh();
+    assert_eq!(bench.policy.process_seen(PROCESS), None);
+    bench.see(process(7));
+    assert_eq!(bench.policy.process_seen(PROCESS), Some(process(7)));
+    ended(&mut bench, process(7), None);
+    assert_eq!(bench.policy.process_seen(PROCESS), Some(process(7)));
+    bench.see(process(8));
+    assert_eq!(bench.policy.process_seen(PROCESS), Some(process(8)));
+}

@@ -243,6 +243,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             budget: Budget { turns: Limit::At(turns), ..Budget::default() },
         }),
         1 => any_span().prop_map(|length| Event::GapFound { length }),
+        1 => any_span().prop_map(|length| Event::BaselineRemembered { moment: Moment::ORIGIN.after(length) }),
         1 => prop_oneof![Just(Event::StoreFailed), Just(Event::StoreRecovered)],
         1 => any_agent()
     ]
@@ -294,6 +295,7 @@ proptest! {
                 | Event::GapFound { .. }
                 | Event::StoreFailed
                 | Event::StoreRecovered
+                | Event::BaselineRemembered { .. }
                 | Event::RecoveryBegan
                 | Event::RecoveryEnded
                 | Event::Configured { .. }
@@ -343,6 +345,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::GapFound { .. }
         | Event::StoreFailed
         | Event::StoreRecovered
+        | Event::BaselineRemembered { .. }
         | Event::RecoveryBegan
         | Event::RecoveryEnded
         | Event::Configured { .. }

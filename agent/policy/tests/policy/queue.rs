@@ -269,3 +269,38 @@ fn a_policy_that_was_told_of_no_limits_keeps_nobody_waiting() {
     }
     assert!(policy.subjects().all(|view| view.phase == Phase::Launching));
 }
+
+#[test]
+fn a_place_counts_those_ahead_that_wait_for_the_same_alone() {
+    let mut bench = one_gpu();
+    limit(&mut bench, DISK, 1);
+    add(&mut bench, 4, in_slots(&[DISK]), Found::default());
+    add(&mut bench, 5, in_slots(&[DISK]), found(1, FoundState::Ended(ending(Class::Completed))));
+    want(&mut bench, 5, Want::Resume);
+    let (subject, attempt, proposal) = (SubjectId(5), attempt(1), Proposal::Launch);
+    assert_eq!(launched(&bench.tell(Event::StrategyAnswered { subject, attempt, proposal })), []);
+    assert_eq!((phase(&bench, 5), place(&bench, 5)), (Phase::Queued, Some(1)), "it keeps no pace and needs no GPU");
+}
+
+#[test]
+fn whoever_waits_for_a_slot_alone_is_not_looked_at_by_the_pace() {
+    let mut bench = Bench::empty();
+    pace(&mut bench, 1, 10);
+    limit(&mut bench, GPU, 1);
+    add(&mut bench, 0, in_slots(&[GPU]), Found::default());
+    assert_eq!(add(&mut bench, 1, in_slots(&[GPU]), Found::default()), []);
+    bench.pass(seconds(10));
+    assert_eq!(bench.policy.poll_timeout().filter(|&next| next <= bench.now), None);
+    assert_eq!(phase(&bench, 1), Phase::Queued);
+}
+
+#[test]
+fn whoever_is_paused_in_line_takes_no_slot_that_comes_free() {
+    let mut bench = one_gpu();
+    (2..=3).for_each(|number| _ = want(&mut bench, number, Want::Stop));
+    want(&mut bench, 1, Want::Pause(None));
+    assert_eq!(ended(&mut bench, 0, Class::Completed), []);
+    assert_eq!(want(&mut bench, 1, Want::Pause(Some(seconds(60)))), []);
+    assert_eq!(launched(&bench.pass(seconds(59))), []);
+    assert_eq!(launched(&bench.pass(seconds(1))), [1]);
+}

@@ -269,3 +269,60 @@ fn a_loop_that_goes_on_is_ordered_to_end_again() {
         assert_eq!(ends, sequence >= 3, "beat {sequence}: {orders:?}");
     }
 }
+
+/// The supervisor tells the same beat again while it carries an order out.
+#[test]
+fn an_order_stands_while_nothing_else_is_heard() {
+    let mut stale = Bench::running(strict());
+    stale.heard(attempt(1), beat(1, 5));
+    stale.pass(seconds(180));
+    assert_eq!(stale.phase(), Phase::Draining);
+    stale.pass(seconds(5));
+    assert_eq!(stale.heard(attempt(1), Heard { silence: seconds(185), ..beat(1, 190) }), []);
+
+    let mut settings = strict();
+    settings.lease.looping_after = Limit::At(2);
+    let mut looping = Bench::running(settings);
+    tell_progress(&mut looping, [1, 1, 1]);
+    assert_eq!(looping.phase(), Phase::Draining);
+    let again = Heard { progress: Some(Fingerprint(1)), silence: seconds(1), ..beat(3, 4) };
+    assert_eq!(looping.heard(attempt(1), again), []);
+}
+
+/// The grounds of the orders among these actions.
+fn grounds(actions: &[Action]) -> Vec<Ground> {
+    let ground = |action: &Action| if let Action::EndAttempt { ground, .. } = action { *ground } else { None };
+    actions.iter().filter_map(ground).collect()
+}
+
+#[test]
+fn silence_before_the_first_beat_has_the_time_of_the_start_and_after_it_the_ttl() {
+    let mut settings = strict();
+    settings.lease.beats = BeatSource::Own;
+    settings.lease.start_within = seconds(600);
+    for (heard, limit) in [(None, 600), (Some(beat(1, 0)), 180)] {
+        let mut bench = Bench::running(settings);
+        heard.into_iter().for_each(|heard| _ = bench.heard(attempt(1), heard));
+        bench.pass(seconds(limit - 1));
+        assert_eq!(bench.phase(), Phase::Running, "{heard:?}");
+        bench.now = bench.now.after(seconds(1));
+        bench.policy.handle_timeout(bench.now);
+        let actions: Vec<Action> = core::iter::from_fn(|| bench.policy.poll_action()).collect();
+        assert_eq!(grounds(&actions), [Ground::Silent(seconds(limit))], "{heard:?}");
+    }
+}
+
+#[test]
+fn whoever_sends_no_beats_and_need_not_is_never_ended_for_silence() {
+    let mut bench = Bench::running(strict());
+    assert_eq!((bench.pass(seconds(100_000)), bench.verdict()), (vec![], Verdict::Alive));
+}
+
+#[test]
+fn an_excuse_that_does_not_count_takes_nothing_from_the_silence_before_it() {
+    let mut settings = strict();
+    settings.lease.excuse_max = Duration::ZERO;
+    let mut bench = Bench::running(settings);
+    bench.heard(attempt(1), Heard { silence: seconds(100), excuse: excused(10, 600), ..beat(1, 200) });
+    assert_eq!(bench.view().silence, Some(seconds(100)));
+}

@@ -129,13 +129,13 @@ fn a_checkpoint_of_an_earlier_attempt_is_not_new_to_the_one_that_runs() {
 fn what_was_ended_to_be_resumed_is_resumed_by_the_next_agent_too() {
     let mut settings = settings();
     settings.resume.on = ResumeOn { stale: true, hung: true, ..ResumeOn::default() };
-    let resumed = ask(attempt(1), Reason::Resumed { after: LOST });
     for (order, asks) in [
         (Some(StopReason::Stale), true),
         (Some(StopReason::Hung), true),
         (Some(StopReason::Superseded), false),
         (None, false),
     ] {
+        let resumed = ask(attempt(1), Reason::Resumed { after: LOST, order });
         let ended = Ending { order, ..ending(LOST) };
         let mut found_ended = Bench::empty();
         let actions = found_ended.add(settings, found(1, FoundState::Ended(ended)));
@@ -145,6 +145,21 @@ fn what_was_ended_to_be_resumed_is_resumed_by_the_next_agent_too() {
         let actions = found_draining.ended(attempt(1), ended);
         assert_eq!(actions.contains(&resumed), asks, "found while it was being ended by {order:?}");
     }
+}
+
+#[test]
+fn silence_from_before_the_end_of_a_pause_counts_for_no_later_agent() {
+    let mut settings = settings();
+    settings.resume.on = ResumeOn { stale: true, ..ResumeOn::default() };
+    let silent = found_running(1, Heard { silence: seconds(1000), still: seconds(1000), ..beat(7, 5000) });
+    let mut bench = Bench::empty();
+    let actions = bench.add(settings, Found { unpaused_ago: Some(seconds(100)), ..silent });
+    let phases: Vec<&Action> = actions.iter().filter(|it| matches!(it, Action::RecordPhase { .. })).collect();
+    assert!(matches!(phases[..], [Action::RecordPhase { phase: Phase::Running, .. }]), "{actions:?}");
+    assert_eq!(bench.view().silence, Some(seconds(100)));
+    let ends = |actions: &[Action]| actions.iter().any(|action| matches!(action, Action::EndAttempt { .. }));
+    assert!(!ends(&bench.pass(seconds(79))));
+    assert!(ends(&bench.pass(seconds(1))), "a ttl after the end of the pause");
 }
 
 // sidekiq/sidekiq#4715

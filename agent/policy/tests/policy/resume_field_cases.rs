@@ -63,7 +63,12 @@ fn c070_c076_giving_up_is_recorded_after_the_ending_that_caused_it() {
     assert_eq!(
         bench.ended(attempt(1), ending(LOST)),
         [
-            record_verdict(attempt(1), Verdict::Alive, Verdict::Ended, Reason::AttemptEnded { class: LOST }),
+            record_verdict(
+                attempt(1),
+                Verdict::Alive,
+                Verdict::Ended,
+                Reason::AttemptEnded { class: LOST, order: None }
+            ),
             record_phase(attempt(1), Phase::Stuck, Reason::PickupsSpent { pickups: 1, max_pickups: 1 }),
         ]
     );

@@ -1,14 +1,15 @@
 //! What people want: stops, resumes and pauses.
 
+use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
-    Class, Found, Heard, JobSettings, Life, Limit, NextStep, Orphans, Phase, Proposal, Reason, Verdict, Want,
+    Class, Event, Found, Heard, JobSettings, Life, Limit, NextStep, Orphans, Phase, Proposal, Reason, Verdict, Want,
 };
 
 use crate::harness::{
-    Bench, ask, attempt, beat, end_attempt, end_orphan, ending, record_lost, record_phase, record_verdict, seconds,
-    settings,
+    Bench, JOB, ask, attempt, beat, end_attempt, end_orphan, ending, record_lost, record_phase, record_verdict,
+    seconds, settings,
 };
 use crate::jobs::{LOST, NO_WAIT, RESUMED, runs, with_backoff};
 
@@ -122,4 +123,20 @@ fn an_answer_that_comes_while_paused_is_asked_for_again() {
     assert_eq!(bench.answered(attempt(1), Proposal::Launch), []);
     assert_eq!(bench.pass(seconds(10_000)), []);
     assert_eq!(bench.want(Want::Run).last(), Some(&ask(attempt(1), RESUMED)));
+}
+
+/// Somebody ran `latido resume` without the agent, and the attempt that they started is there.
+#[test]
+fn a_resume_without_the_agent_undoes_a_stop_and_begins_a_series_of_its_own() {
+    let mut settings = settings();
+    settings.resume.max_attempts = NonZeroU32::MIN;
+    let mut bench = Bench::running(settings);
+    bench.want(Want::Stop);
+    bench.ended(attempt(1), ending(Class::Stopped));
+    bench.tell(Event::ResumedElsewhere { subject: JOB });
+    bench.started(attempt(2));
+    assert_eq!(bench.phase(), Phase::Running, "the stop is over");
+    bench.ended(attempt(2), ending(LOST));
+    let because = Reason::AttemptsSpent { attempts: 1, max_attempts: 1 };
+    assert_eq!((bench.phase(), bench.view().phase_because), (Phase::Stuck, because), "the first of one");
 }

@@ -79,5 +79,6 @@ fn a_short_lock_waits_and_gives_up_in_time() {
     let error = Lock::take_short(folder.path(), Duration::from_millis(20)).unwrap_err();
     assert!(matches!(error, LockError::Busy { .. }), "{error}");
     drop(held);
-    Lock::take_short(folder.path(), Duration::ZERO).unwrap();
+    // A child that a test beside this one has forked holds a copy until its program runs.
+    wait_until("it is free", || Lock::take_short(folder.path(), Duration::ZERO).is_ok());
 }

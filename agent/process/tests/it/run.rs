@@ -22,6 +22,7 @@ fn run_in(directory: &Path, command: &[&str], environment: &[(&str, &str)]) -> R
         output: output.as_fd(),
         keep: &[],
         umask: 0o027,
+        setup: &latido_process::setup::Setup::default(),
     };
     let mut started = run(&job);
     // A test beside this one may have forked while the script was written: its child holds it open until its own exec.

@@ -55,3 +55,9 @@ pub(crate) fn shell(script: &str) -> Kept {
 pub(crate) fn marked(attempt: &Path, script: &str) -> Kept {
     Kept(command("setsid").args(["sh", "-c", script]).env("LATIDO_DIR", attempt).spawn().unwrap())
 }
+
+/// Says aloud that a test could not be made on this host.
+#[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that passed")]
+pub(crate) fn untested(why: &str) {
+    eprintln!("NOT TESTED: {why}");
+}

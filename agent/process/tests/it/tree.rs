@@ -14,7 +14,7 @@ fn attempt(folder: &tempfile::TempDir) -> PathBuf {
 }
 
 fn tree(attempt: &Path, process: Option<Identity>) -> Tree {
-    Tree { attempt_dir: attempt.to_owned(), process, supervisor: None }
+    Tree { attempt_dir: attempt.to_owned(), process, supervisor: None, cgroup: None }
 }
 
 /// The pids that the script wrote into its files, once they are there.

@@ -52,6 +52,7 @@ pub(super) fn rows_keep_every_field(store: &mut dyn Store) -> Result<(), StoreEr
     let rows = RegistryRows {
         epoch: 9,
         listened_ms: 7_000,
+        baseline_ms: 5_000,
         groups: vec![group.clone()],
         workers: vec![worker("a", 4), bare.clone()],
         targets: vec![target("acme/shop#42", Some("a"), 8), target("acme/shop#43", None, 6)],
@@ -66,7 +67,7 @@ pub(super) fn rows_keep_every_field(store: &mut dyn Store) -> Result<(), StoreEr
             RegistryWrite::Target(target("acme/shop#42", Some("a"), 8)),
             RegistryWrite::Target(target("acme/shop#43", None, 6)),
             RegistryWrite::Epoch(9),
-            RegistryWrite::Listened(7_000),
+            RegistryWrite::Listened { listened_ms: 7_000, baseline_ms: 5_000 },
         ],
     )?;
     assert_eq!(store.registry()?, rows);

@@ -121,26 +121,126 @@ fn a_beat_of_another_attempt_is_refused_or_superseded() {
     let go_on = Answer::Advice { advice: Advice::GoOn };
     let superseded = Answer::Advice { advice: Advice::Superseded };
     assert_eq!(client.beat(own.clone()), go_on);
-    assert_eq!(client.beat(Beat::default()), go_on, "no token is an operator");
+    assert_eq!(attempt.token(), attempt.said("token"), "an operator may read it");
     assert_eq!(client.beat(Beat { epoch: Some(6), token: Some("other".into()), ..Beat::default() }), superseded);
     for foreign in [
+        Beat { token: None, ..own.clone() },
+        Beat { token: Some(String::new()), ..own.clone() },
         Beat { token: Some("0".repeat(32)), ..own.clone() },
         Beat { epoch: Some(8), ..own.clone() },
         Beat { attempt: Some(2), ..own.clone() },
         Beat { progress: Progress { fraction: Some(1.5), ..Progress::default() }, ..own.clone() },
         Beat { progress: Progress { step: Some("x".repeat(5000)), ..Progress::default() }, ..own.clone() },
     ] {
-        let answer = client.beat(foreign.clone());
+        let answer = client.ask(&Request::Beat(foreign.clone()));
         assert!(matches!(answer, Answer::Error { .. }), "{foreign:?}: {answer:?}");
     }
-    assert_eq!(status(&attempt).sequence, 2);
+    assert_eq!(status(&attempt).sequence, 1);
+}
+
+#[test]
+fn the_progress_of_a_child_is_progress_and_no_beat_and_needs_the_token() {
+    let attempt = sleeper();
+    let mut client = attempt.connect();
+    let moved = |token| Request::ChildMoved { token, child: "child".parse().unwrap(), step: "3/8".into() };
+    for foreign in [None, Some("0".repeat(32))] {
+        assert!(matches!(client.ask(&moved(foreign)), Answer::Error { .. }));
+    }
+    assert_eq!(status(&attempt).progress, None);
+    assert_eq!(client.ask(&moved(Some(attempt.token()))), Answer::Advice { advice: Advice::GoOn });
+    let told = status(&attempt);
+    assert_eq!(told.progress.unwrap().step.as_deref(), Some("child: 3/8"));
+    assert!(told.progress_changed.is_some() && told.sequence == 0, "no lease is renewed, and none begins");
+}
+
+/// Sends a datagram as another user, from outside the attempt or from inside it. `None` where this user cannot.
+fn notify_script(attempt: &std::path::Path) -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let path = attempt.join("sockets/notify");
+    Some(format!(
+        "import os, socket, sys\nos.setgid(65534); os.setuid(65534)\n\
+         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'WATCHDOG=1', '{}')\n",
+        path.display()
+    ))
+}
+
+#[test]
+fn a_datagram_of_another_user_is_heard_from_inside_the_attempt_alone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let attempt = Job::shell("while [ ! -e go ]; do sleep 0.01; done; python3 script; exec sleep 1000").start();
+    let Some(script) = notify_script(attempt.folder.path()) else { return };
+    // Whoever owns the sockets may open their folder to others.
+    for (path, mode) in [("", 0o711), ("sockets", 0o711), ("sockets/notify", 0o666)] {
+        let path = attempt.folder.path().join(path);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    std::fs::write(attempt.folder.path().join("script"), &script).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the test plays a stranger")]
+    let sent = std::process::Command::new("python3").args(["-c", &script]).status().unwrap();
+    assert!(sent.success());
+    wait_until("the stranger", || status(&attempt).trouble.strangers == 1);
+    assert_eq!(status(&attempt).sequence, 0);
+    std::fs::write(attempt.folder.path().join("go"), "").unwrap();
+    wait_until("the attempt's own", || status(&attempt).sequence == 1);
+    attempt.notify(b"WATCHDOG=1");
+    wait_until("the owner's", || status(&attempt).sequence == 2);
+}
+
+#[test]
+fn sockets_that_are_cleared_away_are_bound_again() {
+    let attempt = Job::shell("exec sleep 1000")
+        .with(|settings| settings.presence_every = latido_protocol::Span(Duration::from_secs(1)))
+        .start();
+    let token = attempt.token();
+    let mut before = attempt.connect();
+    let folder = attempt.folder.path().join("sockets");
+    for cleared in ["sockets/control", "sockets/notify", "sockets"] {
+        let path = attempt.folder.path().join(cleared);
+        if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
+        wait_until(cleared, || std::os::unix::net::UnixStream::connect(folder.join("control")).is_ok());
+        wait_until("the notify socket", || folder.join("notify").exists() && folder.join("token").exists());
+        let sequence = status(&attempt).sequence;
+        attempt.notify(b"WATCHDOG=1");
+        wait_until("a beat", || status(&attempt).sequence == sequence + 1);
+    }
+    assert_eq!(attempt.token(), token, "the job knows no other");
+    assert!(matches!(before.ask(&Request::Status), Answer::Status { .. }), "who was connected stays so");
+    attempt.stop(Duration::ZERO);
+    attempt.end();
+    assert!(!folder.exists());
+}
+
+// reddb-io/red-skills#1959
+#[test]
+fn c120_a_status_that_cannot_be_written_is_counted_and_tried_again_and_everything_else_goes_on() {
+    let attempt = sleeper();
+    std::fs::remove_file(attempt.dir.status()).unwrap();
+    std::fs::create_dir_all(attempt.dir.status().join("in the way")).unwrap();
+    let mut client = attempt.connect();
+    assert_eq!(client.beat(Beat::default()), Answer::Advice { advice: Advice::GoOn }, "a beat is heard all the same");
+    wait_until("it is tried more than once", || status(&attempt).trouble.unwritten > 1);
+    let because = status(&attempt).trouble.unwritten_because.unwrap();
+    assert!(because.contains("status.json"), "{because}");
+    let checkpoint = Progress { checkpoint: Some("5".into()), ..Progress::default() };
+    let answer = client.beat(Beat { progress: checkpoint, ..Beat::default() });
+    assert!(matches!(answer, Answer::Error { .. }), "a checkpoint that is not kept is not acknowledged: {answer:?}");
+    std::fs::remove_dir_all(attempt.dir.status()).unwrap();
+    wait_until("it is written", || attempt.dir.status().is_file());
+    assert_eq!(attempt.status().progress.unwrap().checkpoint.as_deref(), Some("5"));
+    let trouble = status(&attempt).trouble;
+    assert!(trouble.unwritten_because.is_none() && trouble.unwritten > 1, "{trouble:?}");
 }
 
 #[test]
 fn a_fence_holds_until_a_higher_epoch_is_wanted() {
     let attempt = sleeper();
     let mut client = attempt.connect();
-    let mut fence = |epoch| client.ask(&Request::Fence { token: None, epoch });
+    let token = attempt.token();
+    assert!(matches!(client.ask(&Request::Fence { token: None, epoch: 7 }), Answer::Error { .. }));
+    let mut fence = |epoch| client.ask(&Request::Fence { token: Some(token.clone()), epoch });
     assert_eq!(fence(7), Answer::Advice { advice: Advice::GoOn });
     assert_eq!(fence(6), Answer::Advice { advice: Advice::Superseded });
     assert!(matches!(fence(8), Answer::Error { .. }));
@@ -162,7 +262,7 @@ fn what_is_used_up_is_told_in_beats_and_notifications_and_never_falls() {
     let attempt = sleeper();
     let told = |turns, tokens, money| Spent { turns, tokens, money };
     let beat = Beat { spent: told(3, 500, 0), ..Beat::default() };
-    assert_eq!(attempt.connect().ask(&Request::Beat(beat)), Answer::Advice { advice: Advice::GoOn });
+    assert_eq!(attempt.connect().beat(beat), Answer::Advice { advice: Advice::GoOn });
     attempt.notify(b"X_LATIDO_TURNS=2\nX_LATIDO_MONEY=0.25");
     wait_until("the second report", || status(&attempt).sequence == 2);
     assert_eq!(status(&attempt).spent, told(3, 500, 250_000));

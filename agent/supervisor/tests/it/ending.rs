@@ -7,7 +7,7 @@ use latido_protocol::attempt::{Advice, Answer, Beat, Request};
 use latido_protocol::files::LedgerLine;
 use latido_protocol::{Class, OutcomeKind, Progress, Span, disk};
 
-use crate::support::{Job, is_gone, wait_until};
+use crate::support::{Job, is_gone, wait_for, wait_until};
 
 #[test]
 fn a_completed_job_is_recorded_with_its_output_and_usage() {
@@ -236,7 +236,12 @@ fn c235_on_a_full_disk_nothing_waits_and_the_ending_is_recorded_once_there_is_sp
     attempt.said("printed");
     signal(&[attempt.process()], Signal::KILL);
     wait_until("the end has been seen", || is_gone(&attempt.process()));
-    assert!(matches!(client.ask(&Request::Status), Answer::Status { .. }), "the loop goes on");
+    let told = wait_for("word of the end", || {
+        let Answer::Status { status } = client.ask(&Request::Status) else { panic!("the loop goes on") };
+        status.trouble.unrecorded
+    });
+    assert_eq!((told.outcome.class, told.outcome.signal), (Class::Lost, Some(9)));
+    assert!(told.because.contains("record the ending"), "{told:?}");
     assert_eq!(attempt.status(), before, "the old content is whole");
     assert!(!attempt.dir.end().exists() && attempt.ledger().is_empty());
     assert!(Lock::is_held(&attempt.job_dir().lock()).unwrap() && attempt.job_dir().busy().exists());

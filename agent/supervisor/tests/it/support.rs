@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -125,6 +126,8 @@ impl Job {
             supervisor: None,
             process: None,
             started_at: None,
+            cgroup: None,
+            notes: vec![],
         };
         disk::create(&attempt.start(), &start).unwrap();
         attempt
@@ -186,7 +189,11 @@ impl Attempt {
     }
 
     pub(crate) fn connect(&self) -> Client {
-        Client::new(UnixStream::connect(self.folder.path().join("sockets/control")).unwrap())
+        Client::new(UnixStream::connect(self.folder.path().join("sockets/control")).unwrap(), self.token())
+    }
+
+    pub(crate) fn token(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("sockets/token")).unwrap()
     }
 
     pub(crate) fn notify(&self, datagram: &[u8]) {
@@ -206,7 +213,12 @@ impl Attempt {
 
     pub(crate) fn tree(&self) -> Tree {
         let start = self.start();
-        Tree { attempt_dir: self.dir.path().to_owned(), process: start.process, supervisor: start.supervisor }
+        Tree {
+            attempt_dir: self.dir.path().to_owned(),
+            process: start.process,
+            supervisor: start.supervisor,
+            cgroup: start.cgroup,
+        }
     }
 
     pub(crate) fn kill_supervisor(&self) {
@@ -229,14 +241,16 @@ impl Drop for Attempt {
 
 /// A client of the control socket.
 pub(crate) struct Client {
+    /// of the attempt, as its private folder tells
+    token: String,
     pub(crate) stream: UnixStream,
     reader: BufReader<UnixStream>,
 }
 
 impl Client {
-    fn new(stream: UnixStream) -> Self {
+    fn new(stream: UnixStream, token: String) -> Self {
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        Self { reader: BufReader::new(stream.try_clone().unwrap()), stream }
+        Self { reader: BufReader::new(stream.try_clone().unwrap()), stream, token }
     }
 
     pub(crate) fn send(&mut self, request: &Request) {
@@ -250,8 +264,10 @@ impl Client {
         self.hear().expect("an answer")
     }
 
+    /// Beats with the attempt's token, unless the beat carries another.
     pub(crate) fn beat(&mut self, beat: Beat) -> Answer {
-        self.ask(&Request::Beat(beat))
+        let token = beat.token.or(Some(self.token.clone()));
+        self.ask(&Request::Beat(Beat { token, ..beat }))
     }
 
     /// The next answer; `None`: the connection was closed.
@@ -298,8 +314,21 @@ fn settings() -> JobSettings {
         orphans: Orphans::End,
         grace: seconds(10),
         linger: seconds(5),
-        log: LogLimits { size_max: 10 * 1024 * 1024, files_max: 3 },
+        log: LogLimits { size_max: 10 * 1024 * 1024, files_max: 3, carriage_returns: CarriageReturns::default() },
         history_every: seconds(300),
         presence_every: seconds(30),
+        launch: LaunchSettings::default(),
+        on_end: None,
     }
+}
+
+/// Says aloud that a test could not be made on this host.
+#[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that passed")]
+pub(crate) fn untested(why: &str) {
+    eprintln!("NOT TESTED: {why}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests start strangers")]
+pub(crate) fn command(program: &str) -> Command {
+    Command::new(program)
 }

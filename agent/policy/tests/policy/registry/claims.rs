@@ -95,3 +95,12 @@ fn a_worker_that_nobody_registered_claims_nothing() {
     assert_eq!(desk.claim(4, 7, 1), RegistryAnswer::Refused(Refusal::UnknownWorker));
     assert_eq!(desk.policy.registry().target(target(7)), None);
 }
+
+#[test]
+fn a_target_that_was_assigned_is_claimed_by_nobody_but_its_holder() {
+    let mut desk = Desk::with_workers(2);
+    let RegistryAnswer::Claimed { holder, epoch } = desk.assign(7) else { panic!("not assigned") };
+    let other = 3 - holder.0;
+    assert_eq!(desk.claim(other, 7, 1), RegistryAnswer::AlreadyClaimed { holder, epoch });
+    assert_eq!(desk.claim(holder.0, 7, 1), RegistryAnswer::Claimed { holder, epoch });
+}

@@ -2,7 +2,7 @@
 
 use latido_policy::{
     Advice, Claim, Death, Epoch, FoundWorker, GroupId, Moment, Refusal, RegistryAnswer, RegistryEvent, Verdict,
-    WorkerReport, WorkerStanding,
+    WORKERS_MAX, WorkerReport, WorkerStanding,
 };
 
 use super::desk::{Desk, GROUP, event, lease, reaped, settings, target, worker};
@@ -90,4 +90,15 @@ fn a_dead_worker_is_stale_however_little_of_its_silence_a_restart_remembers() {
     let found = FoundWorker { standing, recorded: Verdict::Stale, ..found(desk.now, 10) };
     desk.tell(RegistryEvent::WorkerRestored { worker: worker(1), found });
     assert_eq!(desk.verdict(1), Verdict::Stale);
+}
+
+#[test]
+fn a_row_that_is_told_again_or_has_no_place_changes_nothing() {
+    let mut desk = restarted(10);
+    let before = desk.view(1);
+    let other = FoundWorker { epoch: Epoch(4), ..found(desk.now, 80) };
+    desk.tell(RegistryEvent::WorkerRestored { worker: worker(1), found: other });
+    assert_eq!(desk.view(1), before);
+    desk.tell(RegistryEvent::WorkerRestored { worker: worker(WORKERS_MAX), found: other });
+    assert_eq!(desk.policy.registry().workers().count(), 1);
 }

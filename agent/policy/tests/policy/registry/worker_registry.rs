@@ -324,3 +324,22 @@ fn one_sweep_makes_one_report_that_names_a_bounded_number() {
     assert_eq!(reports, [&RegistryAction::ReportSweep(sweep)]);
     assert_eq!(desk.policy.registry().swept().len(), 100);
 }
+
+#[test]
+fn what_a_dead_worker_held_is_counted_and_it_is_judged_no_more() {
+    let mut desk = Desk::with_workers(1);
+    (7..9).for_each(|of| _ = desk.claimed(1, of));
+    assert!(desk.view(1).next.is_some());
+    let actions = desk.pass(seconds(91));
+    let held = actions.iter().find_map(|action| {
+        if let RegistryAction::ReapWorker { claims, .. } = action { Some(claims.count()) } else { None }
+    });
+    assert_eq!((held, desk.view(1).next), (Some(2), None));
+}
+
+#[test]
+fn of_the_workers_that_are_named_those_that_are_known_are_counted() {
+    let desk = Desk::with_workers(3);
+    let known_count = |numbers: &[u32]| desk.policy.registry().known_count(numbers.iter().copied().map(worker));
+    assert_eq!((known_count(&[2, 3, 99]), known_count(&[99])), (2, 0));
+}

@@ -1,0 +1,52 @@
+//! What a supervisor has trouble with.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Outcome;
+
+/// What a supervisor has trouble with while it does its other work. Nothing of it is a beat, and none of it ends a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Trouble {
+    /// writes of `status.json` that failed in this attempt
+    pub unwritten: u64,
+    /// why the last one failed; `null` once one has succeeded
+    pub unwritten_because: Option<String>,
+    /// datagrams of other users, from outside the attempt, that were passed over
+    pub strangers: u64,
+    /// the job has ended, and the ending is not on the disk yet
+    pub unrecorded: Option<Unrecorded>,
+}
+
+/// An ending that could not be recorded yet. It is tried again until the disk takes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unrecorded {
+    /// how the job ended
+    pub outcome: Outcome,
+    /// why that is not on the disk, in words
+    pub because: String,
+}
+
+impl Trouble {
+    /// Answers whether there is and was none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What somebody has to look at, in words; `None` where that is nothing. Strangers were turned away, which is no trouble
+    /// of the attempt's own.
+    pub fn words(&self) -> Option<String> {
+        let unrecorded = self.unrecorded.as_ref().map(Unrecorded::to_string);
+        let unwritten = self.unwritten_because.as_ref().map(|because| {
+            format!("its supervisor cannot write status.json ({} times so far): {because}", self.unwritten)
+        });
+        let words: Vec<String> = [unrecorded, unwritten].into_iter().flatten().collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+impl std::fmt::Display for Unrecorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "it has ended ({}), and that is not recorded yet: {}", self.outcome.detail, self.because)
+    }
+}
