@@ -141,7 +141,10 @@ fn table(document: &StatusDocument) -> String {
             status.phase.to_string(),
             status.attempt.to_string(),
             status.progress.as_ref().map_or_else(|| "-".to_owned(), progress),
-            status.trouble.as_ref().map_or_else(|| status.reason.clone(), |trouble| format!("{}; {trouble}", status.reason)),
+            status
+                .trouble
+                .as_ref()
+                .map_or_else(|| status.reason.clone(), |trouble| format!("{}; {trouble}", status.reason)),
         ]);
     }
     if table.len() == 0 {

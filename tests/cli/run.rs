@@ -192,21 +192,30 @@ fn given_variables_reach_every_attempt() {
 #[test]
 fn every_duration_that_is_none_is_refused_in_three_parts() {
     let world = World::new();
-    let options = ["--ttl", "--interval", "--start-within", "--linger", "--hung-after", "--run-for", "--first-output-within"];
-    let rubbish = ["inf", "NaN", "-1s", "-", "1e9h", "5", "", " ", "s", "1s-", "\u{0663}s", "99999999999999999999h", "1.5"];
+    let options =
+        ["--ttl", "--interval", "--start-within", "--linger", "--hung-after", "--run-for", "--first-output-within"];
+    let rubbish =
+        ["inf", "NaN", "-1s", "-", "1e9h", "5", "", " ", "s", "1s-", "\u{0663}s", "99999999999999999999h", "1.5"];
     for option in options {
         for text in rubbish {
             let ran = world.latido(&["run", option, text, "--dry-run", "--", "true"]).ends_with(2);
             let parts = ["error: ", "  cause: ", "  next:  "];
-            let has = |part: &str| ran.stderr.lines().any(|line| line.strip_prefix(part).is_some_and(|rest| !rest.is_empty()));
+            let has = |part: &str| {
+                ran.stderr.lines().any(|line| line.strip_prefix(part).is_some_and(|rest| !rest.is_empty()))
+            };
             assert!(parts.into_iter().all(has), "{option} {text:?}: {ran:?}");
             assert!(ran.stderr.contains(option), "{option} {text:?}: {ran:?}");
         }
     }
-    for words in [&["stop", "a", "--grace"][..], &["wait", "a", "--for"], &["pause", "a", "--for"], &["run", "--backoff"]] {
+    for words in
+        [&["stop", "a", "--grace"][..], &["wait", "a", "--for"], &["pause", "a", "--for"], &["run", "--backoff"]]
+    {
         for text in rubbish {
             let ran = world.latido(&[words, &[text]].concat()).ends_with(2);
-            assert!(ran.stderr.contains("  cause: ") && ran.stderr.contains("  next:  "), "{words:?} {text:?}: {ran:?}");
+            assert!(
+                ran.stderr.contains("  cause: ") && ran.stderr.contains("  next:  "),
+                "{words:?} {text:?}: {ran:?}"
+            );
         }
     }
 }

@@ -44,7 +44,8 @@ fn stays_the_only_one(world: &World, what: &str, pids: &[u32]) {
 
 #[test]
 fn whatever_is_removed_under_a_running_job_never_allows_a_second_copy() {
-    for removed in [&["busy.json"][..], &["lock"], &["lock", "busy.json"], &["attempts"], &["attempts", "lock"], &["."]] {
+    for removed in [&["busy.json"][..], &["lock"], &["lock", "busy.json"], &["attempts"], &["attempts", "lock"], &["."]]
+    {
         let world = World::new();
         let pids = started(&world);
         let folder = world.state().job(&"a".parse().unwrap());

@@ -45,7 +45,10 @@ impl<'a> Agent<'a> {
         let agent = Self::spawn_as(world, config, |path| {
             let latido = world.latido_command(&["agent", "--config", path]);
             let mut command = world.command("sh");
-            command.args(["-c", &format!("{limits}; exec \"$@\""), "sh"]).arg(latido.get_program()).args(latido.get_args());
+            command
+                .args(["-c", &format!("{limits}; exec \"$@\""), "sh"])
+                .arg(latido.get_program())
+                .args(latido.get_args());
             command
         });
         wait_until("the agent's answer", || agent.status().is_some());

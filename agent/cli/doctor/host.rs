@@ -109,7 +109,9 @@ pub(super) fn descriptors() -> Check {
     // The agent raises its own soft limit to the hard one.
     let Some(current) = limit.maximum else { return Check::ok(name, "no limit") };
     let detail = format!("{current} for the agent");
-    let next = format!("raise the hard limit of the agent: LimitNOFILE= in its unit, or `ulimit -Hn {DESCRIPTORS_SOUND}` as root");
+    let next = format!(
+        "raise the hard limit of the agent: LimitNOFILE= in its unit, or `ulimit -Hn {DESCRIPTORS_SOUND}` as root"
+    );
     if current < DESCRIPTORS_MIN {
         Check::fail(name, detail, next)
     } else if current < DESCRIPTORS_SOUND {

@@ -182,7 +182,9 @@ pub(super) fn supervisors(state: &StateDir) -> Check {
         .collect();
     match troubled.first() {
         None => Check::ok(name, format!("{} of them run without trouble", running.len())),
-        Some(first) if troubled.len() == 1 => Check::fail(name, first, "mend what is named; `latido why JOB` shows more"),
+        Some(first) if troubled.len() == 1 => {
+            Check::fail(name, first, "mend what is named; `latido why JOB` shows more")
+        }
         Some(first) => {
             let detail = format!("{first}; and {} more", troubled.len() - 1);
             Check::fail(name, detail, "mend what is named; `latido status` lists them all")

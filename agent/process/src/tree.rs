@@ -258,7 +258,8 @@ impl<'a> Scan<'a> {
         /// `jobs/NAME/attempts/0001`: from an attempt up to its state directory.
         const DEPTH: usize = 4;
 
-        let parts = |path: &Path| path.ancestors().nth(2).map(|job| (job.file_name().map(ToOwned::to_owned), job.to_owned()));
+        let parts =
+            |path: &Path| path.ancestors().nth(2).map(|job| (job.file_name().map(ToOwned::to_owned), job.to_owned()));
         let (Some((name, job)), Some((own_name, own_job))) = (parts(directory), parts(&self.tree.attempt_dir)) else {
             return false;
         };

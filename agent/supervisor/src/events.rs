@@ -8,15 +8,15 @@ use latido_process::run::{self, Ending};
 use latido_process::signals::Signals;
 use latido_process::tree::Tree;
 use latido_process::{Pidfd, Signal};
-use latido_protocol::{Limit, Unrecorded};
 use latido_protocol::attempt::{Advice, Answer, Beat, Request, StopReason};
 use latido_protocol::disk;
 use latido_protocol::files::{End, Start, Wanted};
 use latido_protocol::layout::{AttemptDir, JobDir};
+use latido_protocol::{Limit, Unrecorded, chain};
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
-use crate::beat::{Book, describe};
+use crate::beat::Book;
 use crate::clock::{Clock, Now};
 use crate::control::{Control, Said};
 use crate::ending::{self, Facts};
@@ -217,13 +217,15 @@ impl Supervisor {
         let answer = match said {
             Said::Rubbish(message) => Answer::Error { message },
             Said::Request(Request::Beat(beat)) => self.handle_beat(beat, now),
-            Said::Request(Request::ChildMoved { token, child, step }) => match self.refuse(token.as_deref(), None, None) {
-                Some(message) => Answer::Error { message },
-                None => {
-                    self.parts.book.handle_child(&child, step, now);
-                    Answer::Advice { advice: self.advice() }
+            Said::Request(Request::ChildMoved { token, child, step }) => {
+                match self.refuse(token.as_deref(), None, None) {
+                    Some(message) => Answer::Error { message },
+                    None => {
+                        self.parts.book.handle_child(&child, step, now);
+                        Answer::Advice { advice: self.advice() }
+                    }
                 }
-            },
+            }
             Said::Request(Request::Fence { token, epoch }) => self.handle_fence(token.as_deref(), epoch),
             Said::Request(Request::Stop { ground: Some(ground), .. }) if !self.parts.book.holds(ground, now) => {
                 Answer::Error { message: "end it for want of beats or progress: there are some".to_owned() }
@@ -431,7 +433,7 @@ impl Supervisor {
                 Err(error) => {
                     *try_at = now.monotonic + RECORD_EVERY;
                     let outcome = end.outcome.clone();
-                    self.parts.book.mark_unrecorded(Unrecorded { outcome, because: describe(&error) });
+                    self.parts.book.mark_unrecorded(Unrecorded { outcome, because: chain(&error) });
                 }
             }
         }

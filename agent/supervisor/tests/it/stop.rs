@@ -70,7 +70,8 @@ fn c127_what_left_the_session_is_ended_too() {
     let end = attempt.end();
     assert!(escaped.iter().all(is_gone), "{}", end.proof);
     // By a scan, or, where their end came before it, by the supervisor's having no other child.
-    let is_told = ["no process of the attempt is left", "has no other child"].iter().any(|text| end.proof.contains(text));
+    let is_told =
+        ["no process of the attempt is left", "has no other child"].iter().any(|text| end.proof.contains(text));
     assert!(is_told, "{}", end.proof);
 }
 
