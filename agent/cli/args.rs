@@ -183,7 +183,7 @@ pub(crate) struct WaitArgs {
     #[arg(required = true, value_name = "JOB")]
     pub(crate) jobs: Vec<SubjectName>,
     /// Wait no longer than this, or `none`
-    #[arg(long = "for", value_name = "D", default_value = "none")]
+    #[arg(long = "for", value_name = "D", allow_hyphen_values = true, default_value = "none")]
     pub(crate) wait_for: Limit,
 }
 
@@ -246,7 +246,7 @@ pub(crate) struct StopArgs {
     #[arg(value_name = "SUBJECT")]
     pub(crate) subject: SubjectName,
     /// Wait this long between SIGTERM and SIGKILL [default: the job's own grace]
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub(crate) grace: Option<Span>,
     /// Send SIGKILL at once
     #[arg(long, conflicts_with = "grace")]

@@ -1,7 +1,8 @@
 //! What a person is told when a command could not do its work: what, why, what next.
 
-use std::error::Error;
 use std::process::ExitCode;
+
+pub(crate) use latido_protocol::chain;
 
 /// What an exit status means, the same for every command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,11 +121,6 @@ impl Failure {
 /// Further lines of a part stand below its first.
 fn indent(text: &str) -> String {
     text.trim_end().replace('\n', "\n         ")
-}
-
-/// Joins an error with everything below it: `open the ledger: permission denied`.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    latido::jobs::records::words(error)
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ fn unusable_value(message: &clap::Error) -> Failure {
             let first = text.split("\n\n").next().unwrap_or_default();
             first.strip_prefix("error: ").unwrap_or(first).to_owned()
         },
-        failure::chain,
+        ToString::to_string,
     );
     Failure::usage(what, why, "give another value; `--help` behind the command shows what it takes")
 }

@@ -121,7 +121,7 @@ impl Actions {
             }
             (Err(error), _, None) => {
                 let failure = launch_failure(&error);
-                let detail = chain(&error);
+                let detail = latido_protocol::chain(&error);
                 tracing::warn!(?attempt, ?failure, detail, "the launch did not take place");
                 Some(Fact::LaunchRefused { attempt, failure, detail })
             }
@@ -180,7 +180,7 @@ impl Actions {
             Some(Err(OrphanError::Survivors { living, .. })) => {
                 Fact::OrphanEnded { attempt, survivors: living_pids(&living) }
             }
-            Some(Err(error)) => Fact::LookFailed { attempt, detail: chain(&error) },
+            Some(Err(error)) => Fact::LookFailed { attempt, detail: latido_protocol::chain(&error) },
             None => Fact::LookFailed { attempt, detail: "the agent is ending".to_owned() },
         }
     }
@@ -194,7 +194,7 @@ impl Actions {
             let failed = match recorded {
                 Some(Ok(end)) => return Fact::AttemptEnded { start: None, end: Box::new(end) },
                 Some(Err(error)) => {
-                    let failed = Fact::LookFailed { attempt: attempt.clone(), detail: chain(&error) };
+                    let failed = Fact::LookFailed { attempt: attempt.clone(), detail: latido_protocol::chain(&error) };
                     if !error.may_pass() {
                         return failed;
                     }
@@ -235,11 +235,6 @@ fn launch_failure(error: &LaunchError) -> LaunchFailure {
         | LaunchError::Silent { .. }
         | LaunchError::Identity { .. } => LaunchFailure::Failed,
     }
-}
-
-/// An error with its causes, as one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    crate::jobs::records::words(error)
 }
 
 /// Runs what waits for a disk or for processes where it holds nobody up. `None` when the agent is ending.

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use latido_protocol::chain;
 use latido_protocol::layout::StateDir;
 
-use crate::actions::{BY, chain};
+use crate::actions::BY;
 use crate::clock;
 use crate::jobs::make::{self, MakeError, NewJob};
 use crate::settings::{Settings, StartMode};

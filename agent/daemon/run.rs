@@ -278,7 +278,7 @@ async fn recover(settings: &Settings, jobs: &Jobs) -> Result<(), AgentError> {
         }
     }
     let unread = jobs.recover().await;
-    let unread = unread.map_err(|error| AgentError::Unrecovered { detail: crate::actions::chain(&error) })?;
+    let unread = unread.map_err(|error| AgentError::Unrecovered { detail: latido_protocol::chain(&error) })?;
     let _ended = jobs.driver().ask(move |driver| driver.forget_absent(&unread, clock::wall())).await;
     let _ended = jobs.look_again_at_all().await;
     Ok(())

@@ -51,7 +51,7 @@ pub(crate) struct SilenceArgs {
     #[command(flatten)]
     pub(crate) scope: ScopeArgs,
     /// How long; at most 30 days
-    #[arg(long = "for", value_name = "D", required_unless_present = "until_resolved")]
+    #[arg(long = "for", value_name = "D", allow_hyphen_values = true, required_unless_present = "until_resolved")]
     pub(crate) length: Option<Span>,
     /// End it as soon as what it covers has fired and is over
     #[arg(long)]

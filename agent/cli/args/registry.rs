@@ -41,16 +41,16 @@ pub(crate) struct WorkerRegisterArgs {
     #[arg(long, value_name = "N")]
     pub(crate) instance: Option<u64>,
     /// How often it beats [default: that of its group]
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub(crate) interval: Option<Span>,
     /// Silence after which it is dead [default: that of its group]
-    #[arg(long, value_name = "D", conflicts_with = "missed")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true, conflicts_with = "missed")]
     pub(crate) ttl: Option<Span>,
     /// Intervals without a beat after which it is dead
     #[arg(long, value_name = "N")]
     pub(crate) missed: Option<NonZeroU32>,
     /// Time for its first beat [default: that of its group]
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub(crate) start_within: Option<Span>,
     /// Its pid, for whoever looks; nobody is judged by it
     #[arg(long, value_name = "PID")]

@@ -10,7 +10,7 @@ use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{Class, SubjectName, attempt};
 
 use super::client::{self, ATTEMPT_WITHIN};
-use super::records::{self, AttemptRecords, words};
+use super::records::{self, AttemptRecords};
 
 /// What is known of a job.
 #[derive(Clone, Debug)]
@@ -227,7 +227,7 @@ fn without_identity(folder: &JobDir, records: &mut AttemptRecords) -> AttemptSta
             let proof = "its launch was never finished, and the job's lock is free".to_owned();
             without_supervisor(folder, records, proof)
         }
-        Err(error) => AttemptState::Unknown { why: words(&error) },
+        Err(error) => AttemptState::Unknown { why: latido_protocol::chain(&error) },
     }
 }
 
@@ -259,7 +259,7 @@ pub fn left_after_end(folder: &JobDir, records: &AttemptRecords) -> Result<Vec<L
 }
 
 pub(super) fn find(tree: &Tree) -> Result<tree::Living, String> {
-    tree::find(tree).map_err(|error| format!("cannot {}", words(&error)))
+    tree::find(tree).map_err(|error| format!("cannot {}", latido_protocol::chain(&error)))
 }
 
 /// Processes with their names.

@@ -126,7 +126,7 @@ pub fn launch(
     let file = match disk::read::<JobFile>(&folder.job()) {
         Ok(Some(file)) => file,
         Ok(None) => return Err(LaunchError::NoJob { job: job.clone(), why: "it has no job.json".to_owned() }),
-        Err(error) => return Err(LaunchError::NoJob { job: job.clone(), why: records::words(&error) }),
+        Err(error) => return Err(LaunchError::NoJob { job: job.clone(), why: latido_protocol::chain(&error) }),
     };
     // Whoever has just made the job has looked, and nobody else could launch it since.
     if !is_new {
@@ -134,7 +134,7 @@ pub fn launch(
     }
     let given = prepare(job, &folder, &file, &order, at)?;
     let heard = start::start_supervisor(&program, folder.attempt(given.attempt).path(), lock)
-        .map_err(|error| records::words(&error))
+        .map_err(|error| latido_protocol::chain(&error))
         .and_then(|starting| hear(&starting));
     let Ordered { attempt, epoch } = given;
     let refused = |why: String| {

@@ -95,18 +95,7 @@ pub fn holds(state: &StateDir, end: &End) -> io::Result<bool> {
 /// # Errors
 /// When it cannot be written.
 pub fn append(state: &StateDir, end: &End, because: String) -> Result<(), disk::WriteError> {
-    let line = LedgerLine {
-        job: end.job.clone(),
-        attempt: end.attempt,
-        epoch: end.epoch,
-        started_at: end.started_at,
-        ended_at: end.ended_at,
-        class: end.outcome.class,
-        outcome: end.outcome.clone(),
-        because,
-        checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.clone()),
-    };
-    disk::append_line(&state.ledger(), &line, true)
+    disk::append_line(&state.ledger(), &LedgerLine::of(end, because), true)
 }
 
 #[cfg(test)]

@@ -40,18 +40,6 @@ pub struct AttemptRecords {
     pub end_is_damaged: bool,
 }
 
-/// The chain of an error as one line.
-pub fn words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut below = error.source();
-    while let Some(error) = below {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        below = error.source();
-    }
-    text
-}
-
 /// True when the content itself is bad: reading it again will not help, and it may be rebuilt.
 pub fn is_damage(error: &ReadError) -> bool {
     matches!(
@@ -66,7 +54,7 @@ pub fn is_damage(error: &ReadError) -> bool {
 
 fn read<T: DeserializeOwned>(path: &Path, damaged: &mut Vec<String>) -> Option<T> {
     disk::read(path).unwrap_or_else(|error| {
-        damaged.push(format!("cannot {}", words(&error)));
+        damaged.push(format!("cannot {}", latido_protocol::chain(&error)));
         None
     })
 }
@@ -154,14 +142,14 @@ pub fn read_attempt(folder: &JobDir, number: u32, damaged: &mut Vec<String>) -> 
     let (end, end_is_damaged) = match disk::read::<End>(&attempt.end()) {
         Ok(end) => (end, false),
         Err(error) => {
-            damaged.push(format!("cannot {}", words(&error)));
+            damaged.push(format!("cannot {}", latido_protocol::chain(&error)));
             (None, is_damage(&error))
         }
     };
     let status = match disk::read::<Status>(&attempt.status()) {
         Ok(status) => status,
         Err(error) => {
-            damaged.push(format!("cannot {}", words(&error)));
+            damaged.push(format!("cannot {}", latido_protocol::chain(&error)));
             rebuilt_status(&attempt, start.as_ref(), damaged)
         }
     };
@@ -178,7 +166,7 @@ fn rebuilt_status(attempt: &AttemptDir, start: Option<&Start>, damaged: &mut Vec
         None => torn.push(number),
     });
     if let Err(error) = read {
-        damaged.push(format!("cannot {}", words(&error)));
+        damaged.push(format!("cannot {}", latido_protocol::chain(&error)));
     }
     if let Some(number) = torn.first() {
         damaged.push(format!(

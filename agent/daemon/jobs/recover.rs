@@ -263,7 +263,7 @@ fn write_end(job: &SubjectName, path: &std::path::Path, is_damaged: bool, end: &
             Ok(Some(there)) => Ok(there),
             Ok(None) => Err(RecoverError::Unreadable { job: job.clone(), attempt, why: "it is gone".to_owned() }),
             Err(error) => {
-                Err(RecoverError::Unreadable { job: job.clone(), attempt, why: super::records::words(&error) })
+                Err(RecoverError::Unreadable { job: job.clone(), attempt, why: latido_protocol::chain(&error) })
             }
         },
         Err(source) => Err(RecoverError::Record { job: job.clone(), attempt, source }),
@@ -278,7 +278,7 @@ fn enter_in_ledger(state: &StateDir, start: Option<&Start>, end: &End) -> Result
     }
     let because =
         start.map_or_else(|| "unknown: its start.json cannot be read".to_owned(), |start| start.because.clone());
-    ledger::append(state, end, because).map_err(|error| fail(super::records::words(&error)))
+    ledger::append(state, end, because).map_err(|error| fail(latido_protocol::chain(&error)))
 }
 
 /// Ends every process of an attempt whose supervisor is proven gone: SIGTERM, the grace, SIGKILL, and a look.
@@ -300,7 +300,7 @@ pub fn end_orphan(job: &SubjectName, folder: &JobDir, attempt: u32, grace: Durat
         // After an ending as well something may be left, once the supervisor is gone.
         AttemptState::Ended | AttemptState::Orphaned { .. } => {
             let ended = tree::end(&inspect::tree_of(folder, &facts.records), grace)
-                .map_err(|error| unknown(super::records::words(&error)))?;
+                .map_err(|error| unknown(latido_protocol::chain(&error)))?;
             let living = inspect::named(&ended.survivors);
             if living.is_empty() { Ok(()) } else { Err(OrphanError::Survivors { job: job.clone(), attempt, living }) }
         }

@@ -216,7 +216,7 @@ fn end_running(
     };
     // The ending is seen through a descriptor that cannot mean another process.
     let Some(pidfd) = Pidfd::open(&supervisor)
-        .map_err(|error| StopError::Unknown { job: job.clone(), why: super::records::words(&error) })?
+        .map_err(|error| StopError::Unknown { job: job.clone(), why: latido_protocol::chain(&error) })?
     else {
         return Ok(());
     };
@@ -232,7 +232,7 @@ fn end_running(
         None => {
             pidfd
                 .signal(Signal::TERM)
-                .map_err(|error| StopError::Unknown { job: job.clone(), why: super::records::words(&error) })?;
+                .map_err(|error| StopError::Unknown { job: job.clone(), why: latido_protocol::chain(&error) })?;
         }
     }
     let within = grace.saturating_add(AFTER_GRACE);

@@ -35,6 +35,6 @@ fn fault(error: StoreError) -> StateFault {
     if matches!(error, StoreError::PluginStateFull { .. }) {
         StateFault::Full
     } else {
-        StateFault::Failed(crate::actions::chain(&error))
+        StateFault::Failed(latido_protocol::chain(&error))
     }
 }

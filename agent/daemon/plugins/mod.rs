@@ -238,7 +238,7 @@ impl Ground {
                         self.works(&plugin.name).await;
                         return Some(loaded);
                     }
-                    Err(error) => crate::actions::chain(&error),
+                    Err(error) => latido_protocol::chain(&error),
                 }
             }
             Err(detail) => detail,
@@ -252,7 +252,7 @@ impl Ground {
         if error.fault().is_some() {
             self.statuses.update(name, |status| status.faults += 1);
         }
-        self.fails(name, "faulty", &crate::actions::chain(error)).await;
+        self.fails(name, "faulty", &latido_protocol::chain(error)).await;
     }
 
     fn is_rule(&self, name: &str) -> bool {

@@ -167,7 +167,7 @@ impl Feed {
         progress: DeliveryProgress,
         error: Option<CallError>,
     ) -> Result<(), Ended> {
-        let why = error.map_or_else(|| "it failed alone, twice".to_owned(), |error| crate::actions::chain(&error));
+        let why = error.map_or_else(|| "it failed alone, twice".to_owned(), |error| latido_protocol::chain(&error));
         for poison in self.window.iter().take(progress.aside).map(|row| row.sequence).collect::<Vec<_>>() {
             let (name, reason) = (self.name.clone(), why.clone());
             let kept = ground.driver.ask(move |driver| driver.store().set_aside(&name, poison, &reason)).await?;

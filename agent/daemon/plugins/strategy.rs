@@ -102,7 +102,7 @@ async fn decide(
         Ok(guest::Decision::GiveUp(why)) => answered(Proposal::GiveUp, format!("strategy {name}: {why}"), None),
         Err(error) => {
             ground.fault(name, &error).await;
-            failed(&crate::actions::chain(&error))
+            failed(&latido_protocol::chain(&error))
         }
     }
 }

@@ -158,7 +158,7 @@ impl Control {
     async fn alerts(&self, ask: AlertRequest) -> Answer {
         match self.driver.ask(move |driver| driver.handle_alert_request(ask, clock::wall())).await {
             Ok(Ok(document)) => Answer::Alerts { document: Box::new(document) },
-            Ok(Err(refused)) => self::refused(&crate::actions::chain(&refused)),
+            Ok(Err(refused)) => self::refused(&latido_protocol::chain(&refused)),
             Err(error) => refused(&error),
         }
     }
@@ -220,7 +220,7 @@ fn made_again(door: &Door) -> Option<(Door, UnixListener)> {
     if door.is_there() {
         return None;
     }
-    let made = door.make_again().map_err(|error| crate::actions::chain(&error)).and_then(|(door, listener)| {
+    let made = door.make_again().map_err(|error| latido_protocol::chain(&error)).and_then(|(door, listener)| {
         let listener = listener.set_nonblocking(true).and_then(|()| UnixListener::from_std(listener));
         listener.map(|listener| (door, listener)).map_err(|error| error.to_string())
     });

@@ -26,7 +26,7 @@ pub(crate) async fn take_in(state: &StateDir, driver: &DriverHandle) {
     let folder = state.clone();
     let kept = match tokio::task::spawn_blocking(move || files::kept(&folder)).await {
         Ok(Ok(kept)) => kept,
-        Ok(Err(error)) => return tracing::error!("cannot {}", crate::actions::chain(&error)),
+        Ok(Err(error)) => return tracing::error!("cannot {}", latido_protocol::chain(&error)),
         Err(_) => return,
     };
     let Some(last) = kept.last().cloned() else { return };
@@ -41,7 +41,7 @@ pub(crate) async fn take_in(state: &StateDir, driver: &DriverHandle) {
         let folder = state.clone();
         let removed = tokio::task::spawn_blocking(move || files::remove(&folder, &last)).await;
         if let Ok(Err(error)) = removed {
-            tracing::error!("cannot {}", crate::actions::chain(&error));
+            tracing::error!("cannot {}", latido_protocol::chain(&error));
         }
     }
 }

@@ -86,7 +86,7 @@ impl SecondLooks {
             }
             let settled = recover::record_lost(state, &attempt.job, attempt.attempt, by, crate::clock::wall());
             if let Err(error) = settled {
-                tracing::warn!(error = crate::actions::chain(&error), "an ending is not in the ledger yet");
+                tracing::warn!(error = latido_protocol::chain(&error), "an ending is not in the ledger yet");
                 self.ended(attempt);
             }
         }

@@ -394,3 +394,20 @@ pub struct LedgerLine {
     /// the last checkpoint
     pub checkpoint: Option<String>,
 }
+
+impl LedgerLine {
+    /// The line of an attempt that was launched for this reason and ended so.
+    pub fn of(end: &End, because: String) -> Self {
+        Self {
+            job: end.job.clone(),
+            attempt: end.attempt,
+            epoch: end.epoch,
+            started_at: end.started_at,
+            ended_at: end.ended_at,
+            class: end.outcome.class,
+            outcome: end.outcome.clone(),
+            because,
+            checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.clone()),
+        }
+    }
+}

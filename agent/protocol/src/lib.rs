@@ -7,6 +7,7 @@
 pub mod alerts;
 pub mod attempt;
 mod budget;
+mod chain;
 pub mod control;
 mod count;
 pub mod disk;
@@ -28,6 +29,7 @@ mod time;
 mod trouble;
 mod wanted;
 
+pub use chain::chain;
 pub use count::{CountLimit, CountLimitError};
 pub use kept::KeptSignal;
 pub use line::{Line, LineError};

@@ -8,7 +8,7 @@ use latido_protocol::disk::{self, WriteError};
 use latido_protocol::files::{Beats, Excuse, Heartbeat, Identity, JobSettings, Spent, Start, Status};
 use latido_protocol::layout::AttemptDir;
 use latido_protocol::notify::{Notification, Watchdog};
-use latido_protocol::{FORMAT_VERSION, Limit, Progress, Span, SubjectName, Trouble, Unrecorded};
+use latido_protocol::{FORMAT_VERSION, Limit, Progress, Span, SubjectName, Trouble, Unrecorded, chain};
 
 use crate::clock::{self, Now};
 
@@ -131,7 +131,7 @@ impl Book {
         self.count_beat(now);
         // A plain beat is acknowledged as heard, also while the disk is full.
         if brings_checkpoint {
-            self.make_durable(now).map_err(|error| describe(&error))?;
+            self.make_durable(now).map_err(|error| chain(&error))?;
         }
         Ok(())
     }
@@ -342,7 +342,7 @@ impl Book {
         self.dirty = written.is_err();
         if let Err(error) = &written {
             self.status.trouble.unwritten += 1;
-            self.status.trouble.unwritten_because = Some(describe(error));
+            self.status.trouble.unwritten_because = Some(chain(error));
         }
         // Whoever watches hears all the same that somebody is there.
         if had_failed || written.is_err() {
@@ -413,16 +413,4 @@ impl Book {
         }
         let _ = disk::append_line(&path, &line, false);
     }
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

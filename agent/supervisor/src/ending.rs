@@ -160,17 +160,7 @@ fn append_once(ledger: &Path, start: &Start, end: &End) -> Result<(), RecordErro
 }
 
 fn append(ledger: &Path, start: &Start, end: &End) -> Result<(), RecordError> {
-    let line = LedgerLine {
-        job: end.job.clone(),
-        attempt: end.attempt,
-        epoch: end.epoch,
-        started_at: end.started_at,
-        ended_at: end.ended_at,
-        class: end.outcome.class,
-        outcome: end.outcome.clone(),
-        because: start.because.clone(),
-        checkpoint: end.progress.as_ref().and_then(|progress| progress.checkpoint.clone()),
-    };
+    let line = LedgerLine::of(end, start.because.clone());
     disk::append_line(ledger, &line, true).map_err(|source| RecordError::Write { source })
 }
 

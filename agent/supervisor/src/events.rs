@@ -14,11 +14,11 @@ use latido_protocol::attempt::{Advice, Answer, Beat, Request, StopReason};
 use latido_protocol::disk;
 use latido_protocol::files::{End, Start, Wanted};
 use latido_protocol::layout::{AttemptDir, JobDir};
-use latido_protocol::{Limit, Unrecorded};
+use latido_protocol::{Limit, Unrecorded, chain};
 use rustix::event::{PollFd, PollFlags};
 use rustix::time::Timespec;
 
-use crate::beat::{Book, describe};
+use crate::beat::Book;
 use crate::clock::{Clock, Now};
 use crate::control::{Control, Said};
 use crate::ending::{self, Facts};
@@ -492,7 +492,7 @@ impl Supervisor {
                 Err(error) => {
                     *try_at = now.monotonic + RECORD_EVERY;
                     let outcome = end.outcome.clone();
-                    self.parts.book.mark_unrecorded(Unrecorded { outcome, because: describe(&error) });
+                    self.parts.book.mark_unrecorded(Unrecorded { outcome, because: chain(&error) });
                 }
             }
         }

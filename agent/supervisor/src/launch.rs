@@ -17,11 +17,11 @@ use latido_protocol::attempt::Report;
 use latido_protocol::disk::{self, ReadError, WriteError};
 use latido_protocol::files::{Busy, JobFile, Spent, Start};
 use latido_protocol::layout::{AttemptDir, JobDir};
-use latido_protocol::{FORMAT_VERSION, Outcome};
+use latido_protocol::{FORMAT_VERSION, Outcome, chain};
 use rustix::fs::Mode;
 use rustix::pipe::PipeFlags;
 
-use crate::beat::{Book, describe};
+use crate::beat::Book;
 use crate::clock::{self, Clock};
 use crate::control::Control;
 use crate::ending::{self, Facts, RecordError};
@@ -81,7 +81,7 @@ pub(crate) fn launch() -> Option<Supervisor> {
     let (report, supervisor) = match Launch::prepare(inherited.lock, umask).and_then(Launch::go) {
         Ok(Launched::Runs { pid, supervisor }) => (Report::Started { pid }, Some(*supervisor)),
         Ok(Launched::Failed { detail }) => (Report::LaunchFailed { detail }, None),
-        Err(error) => (Report::Refused { detail: format!("cannot {}", describe(&error)) }, None),
+        Err(error) => (Report::Refused { detail: format!("cannot {}", chain(&error)) }, None),
     };
     tell(inherited.report, &report);
     supervisor
@@ -254,7 +254,7 @@ impl Launch {
 
     /// Records that the job never ran.
     fn fail(self, error: &RunError) -> Result<Launched, RefuseError> {
-        let detail = format!("cannot {}", describe(error));
+        let detail = format!("cannot {}", chain(error));
         let outcome = Outcome::launch_failed(detail.clone());
         let facts = Facts {
             outcome,
