@@ -1,14 +1,20 @@
 //! The supervisor of one attempt: starts the job, hears it, keeps its output, ends it when told, records the ending.
 //!
 //! It never resumes, never judges by a ttl, never talks to anything but its own two sockets, and writes nothing outside
-//! the attempt's directory but `busy.json` and one line of the ledger. It has one thread and one loop; nothing in that
-//! loop waits for a client, for the disk's space or for the job. It outlives whoever started it.
+//! the attempt's directory but `busy.json`, one line of the ledger and the attempt's cgroup. It has one thread and one
+//! loop; nothing in that loop waits for a client, for the disk's space or for the job. It outlives whoever started it.
 //!
 //! # When the supervisor dies
 //!
 //! The job lives on. The lock's descriptor is inherited, so the job's lock stays held. The output pipe's *reading* end is
 //! inherited too: writing never raises SIGPIPE while any process of the job lives; once the pipe is full (1 MiB where
 //! the kernel allows it) writes wait. Whoever finds the orphan ends it or holds the job; what was in the pipe is lost.
+//! So the choice `sigpipe` of a job is about its own pipes alone.
+//!
+//! # When the job ends
+//!
+//! The ending is recorded once nothing of the attempt is left, or what SIGKILL does not end is named. Then, still under the
+//! job's lock, the command after the ending runs, at most once. What it ends with is recorded, and changes no outcome.
 
 use std::process::ExitCode;
 

@@ -112,14 +112,14 @@ fn no_more_processes_are_made_than_pids_max_says() {
 
 #[test]
 fn a_program_that_forks_without_end_is_ended_whole() {
-    if !can(Limits { pids_max: Some(100), ..Limits::default() }) {
+    if !can(Limits { pids_max: Some(40), ..Limits::default() }) {
         return;
     }
     let script = "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nopen('ready', 'w').write('\\n')\nwhile True:\n  try:\n    if os.fork() == 0: os.setsid()\n  except OSError: pass";
-    let attempt = Job::of(&["python3", "-c", script]).with(|s| s.launch.pids_max = Some(100)).start();
+    let attempt = Job::of(&["python3", "-c", script]).with(|s| s.launch.pids_max = Some(40)).start();
     attempt.said("ready");
     let cgroup = attempt.start().cgroup.unwrap();
-    wait_until("it has forked", || cgroup::members(&cgroup).len() > 50);
+    wait_until("it has forked", || cgroup::members(&cgroup).len() > 20);
     attempt.stop(Duration::ZERO);
     let end = attempt.end();
     assert!(end.proof.contains("no process of the attempt is left"), "{}", end.proof);
@@ -229,4 +229,36 @@ fn c158_where_orphans_are_held_a_leftover_refuses_the_launch_by_its_pid() {
     let Report::Refused { detail } = &attempt.report else { panic!("{:?}", attempt.report) };
     assert!(detail.contains(&left.pid.to_string()) && detail.contains("attempt 9"), "{detail}");
     assert!(!attempt.folder.path().join("ran").exists());
+}
+
+/// A job that launches another attempt, as `latido run` inside of a job does.
+const LAUNCHES: &str = "import fcntl, os, subprocess, sys, time
+lock = open(sys.argv[3], 'w'); fcntl.flock(lock, fcntl.LOCK_EX)
+keep = {n: v for n, v in os.environ.items() if not n.startswith('LATIDO_')}
+p = subprocess.Popen([sys.argv[1], sys.argv[2]], stdin=lock, stdout=subprocess.PIPE, env={**keep, 'LATIDO_SUPERVISES': sys.argv[2]})
+p.stdout.readline(); open('launched', 'w').write('\\n'); time.sleep(1000)";
+
+#[test]
+fn an_attempt_that_was_launched_from_inside_another_outlives_its_end() {
+    if !can(Limits::default()) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let dir = Job::shell("exec sleep 1000").lay_out(folder.path());
+    let lock = dir.job().unwrap().lock();
+    let words = ["python3", "-c", LAUNCHES, env!("CARGO_BIN_EXE_latido-supervisor")];
+    let mut outer = Job::of(&words);
+    outer.command.extend([dir.path(), lock.as_path()].map(|path| path.display().to_string()));
+    let outer = outer.start();
+    outer.said("launched");
+    let start: latido_protocol::files::Start = latido_protocol::disk::read(&dir.start()).unwrap().unwrap();
+    let (inner, supervisor) = (start.process.unwrap(), start.supervisor.unwrap());
+    let members = cgroup::members(&outer.start().cgroup.unwrap());
+    assert!(!members.contains(&inner.pid) && !members.contains(&supervisor.pid), "{members:?}");
+    outer.stop(Duration::ZERO);
+    outer.end();
+    assert!(!is_gone(&inner) && !is_gone(&supervisor));
+    let report = Report::Started { pid: inner.pid };
+    drop(Attempt { folder, dir, report, supervisor: supervisor.pid });
+    assert!(is_gone(&inner));
 }
