@@ -5,5 +5,5 @@ mod doubles;
 mod identity;
 mod orphans;
 mod records;
-mod storm;
 mod removed;
+mod storm;

@@ -244,7 +244,7 @@ pub fn living(tree: &Tree) -> Result<Vec<Living>, String> {
 /// # Errors
 /// Says why the look failed; nothing is known then.
 pub fn marked(folder: &JobDir) -> Result<Vec<Living>, String> {
-    let any = Tree { attempt_dir: folder.attempt(1).path().to_owned(), process: None, supervisor: None };
+    let any = Tree { attempt_dir: folder.attempt(1).path().to_owned(), process: None, supervisor: None, cgroup: None };
     let found = find(&any)?;
     Ok(named(found.supervisors.iter().chain(&found.processes).chain(&found.others)))
 }

@@ -386,7 +386,7 @@ pub fn parse_rlimit(text: &str) -> Result<(String, Rlimit), String> {
 mod tests {
     use super::*;
 
-    fn round_trip<T: Written + PartialEq + std::fmt::Debug>(text: &str) {
+    fn round_trip<T: Written + PartialEq + fmt::Debug>(text: &str) {
         let value = T::read(text).unwrap();
         assert_eq!(value.write(), text);
     }

@@ -17,7 +17,6 @@ use latido_protocol::layout::AttemptDir;
 use latido_protocol::{FORMAT_VERSION, Span};
 use rustix::pipe::PipeFlags;
 
-use crate::beat::describe;
 use crate::clock;
 use crate::environment::Environment;
 use crate::output::{Drained, Output};
@@ -142,7 +141,7 @@ fn run(
     lock: &Lock,
 ) -> Result<(Pidfd, Output), String> {
     let system = |error: rustix::io::Errno| format!("make a pipe for its output: {error}");
-    let setup = Setup::of(&plan.job.settings.launch).map_err(|error| describe(&error))?;
+    let setup = Setup::of(&plan.job.settings.launch).map_err(|error| latido_protocol::chain(&error))?;
     let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
     let environment = environment(plan, attempt, start, end, &setup);
     let command = run::Command {
@@ -154,7 +153,7 @@ fn run(
         umask: plan.umask,
         setup: &setup,
     };
-    let child = run::run(&command).map_err(|error| describe(&error))?;
+    let child = run::run(&command).map_err(|error| latido_protocol::chain(&error))?;
     rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK).map_err(system)?;
     Ok((child, Output::new(read, attempt.on_end_output(), None, LOG)))
 }

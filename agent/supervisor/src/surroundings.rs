@@ -97,7 +97,7 @@ pub(crate) fn enclose(
         Err(error) if required => return Err(error.into()),
         Err(error) => {
             // Without a cgroup its processes are found by group, session, descent and mark.
-            start.notes.push(format!("no cgroup: {}", crate::beat::describe(&error)));
+            start.notes.push(format!("no cgroup: {}", latido_protocol::chain(&error)));
             return Ok(());
         }
     };

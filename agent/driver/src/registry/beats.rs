@@ -154,7 +154,7 @@ mod tests {
         registrar.beats_were_kept(BeatsKept { wants_round: true });
         let (mut given, mut batches) = (BTreeMap::<String, u32>::new(), Vec::new());
         for second in 1..=5 {
-            registrar.flush(&registry, Moment::ORIGIN.after(crate::registry::WRITE_EVERY * second));
+            registrar.flush(&registry, Moment::ORIGIN.after(WRITE_EVERY * second));
             let Some(batch) = registrar.beats(&registry) else { break };
             batch.beats.iter().for_each(|beat| *given.entry(beat.name.to_owned()).or_default() += 1);
             batches.push((batch.beats.len(), batch.ends_round));

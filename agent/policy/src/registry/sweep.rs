@@ -180,7 +180,7 @@ mod tests {
         while registry.poll_action().is_some() {}
         let (mut fresh, mut dead, mut reports) = (Vec::new(), Vec::new(), Vec::new());
         while registry.poll_timeout().is_some_and(|next| next <= at(61)) {
-            fresh.push(registry.gather_due(Moment::ORIGIN, at(61)));
+            fresh.push(registry.gather_due(Moment::ORIGIN, at(61)).fresh);
             assert_eq!(registry.live_count(), WORKERS - dead.len() as u32);
             registry.sweep(Moment::ORIGIN, at(61));
             let before = dead.len();

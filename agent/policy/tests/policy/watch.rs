@@ -4,11 +4,11 @@ use core::time::Duration;
 
 use latido_policy::{
     Absence, Action, Attempt, CheckEvent, CheckFound, CheckReason, CheckSchedule, CheckSettings, Event, Expectation,
-    Fingerprint, Moment, Naming, ProcessEvent, ProcessFound, ProcessId, ProcessReason, ProcessSettings, Reason,
+    Fingerprint, Found, Moment, Naming, ProcessEvent, ProcessFound, ProcessId, ProcessReason, ProcessSettings, Reason,
     Sighting, Signal, SubjectId, Verdict,
 };
 
-use crate::harness::{Bench, seconds};
+use crate::harness::{Bench, JOB, seconds, settings};
 
 pub(crate) const CHECK: SubjectId = SubjectId(9);
 pub(crate) const PROCESS: SubjectId = SubjectId(10);
@@ -143,4 +143,17 @@ fn the_words_of_this_harness_mean_what_they_say() {
     let due_in = Some(HOUR);
     assert_eq!(bench.of(CHECK), (Verdict::Waiting, check_reason(CheckReason::FirstAwaited { due_in })));
     assert_eq!(seconds(3600), HOUR);
+}
+
+#[test]
+fn what_is_watched_is_listed_behind_the_jobs() {
+    let mut bench = Bench::check(hourly());
+    bench.add(settings(), Found::default());
+    bench.tell(Event::Process(ProcessEvent::Added {
+        subject: PROCESS,
+        settings: watched_settings(),
+        found: ProcessFound::default(),
+    }));
+    let listed: Vec<SubjectId> = bench.policy.subjects().map(|view| view.subject).collect();
+    assert_eq!(listed, [JOB, CHECK, PROCESS]);
 }

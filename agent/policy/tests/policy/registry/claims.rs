@@ -104,3 +104,13 @@ fn a_target_that_was_assigned_is_claimed_by_nobody_but_its_holder() {
     assert_eq!(desk.claim(other, 7, 1), RegistryAnswer::AlreadyClaimed { holder, epoch });
     assert_eq!(desk.claim(holder.0, 7, 1), RegistryAnswer::Claimed { holder, epoch });
 }
+
+#[test]
+fn what_a_worker_holds_is_known_with_its_epochs() {
+    let mut desk = Desk::with_workers(2);
+    let first = desk.claimed(1, 8);
+    let second = desk.claimed(1, 7);
+    desk.claimed(2, 9);
+    let held: Vec<_> = desk.policy.registry().held_by(worker(1)).collect();
+    assert_eq!(held, [(target(7), second), (target(8), first)]);
+}
