@@ -261,6 +261,16 @@ mod tests {
         assert!(wheel.next().is_some_and(|next| next.since(years_in) > Duration::from_secs(179)));
     }
 
+    /// Whoever files again what was just given out would turn in a circle.
+    #[test]
+    fn what_is_filed_waits_for_the_next_tick_at_least() {
+        for due in [at(0), Moment::at_nanos(SLOTS as u64 * TICK)] {
+            let mut wheel = Wheel::default();
+            wheel.file(3, due, at(0));
+            assert_eq!(wheel.take_due(at(0)), None, "{due:?}");
+        }
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         File(u32, u64),
