@@ -29,6 +29,8 @@ const OUTAGE: Duration = Duration::from_secs(60);
 const RARE_MS: (u64, u64) = (8_000, 20_000);
 /// A hundred thousand die at this one.
 const MASS_MS: u64 = 25_000;
+/// On a machine with much else to do they take longer than the target, and are waited for this long.
+const MASS_FOR_MS: u64 = 60_000;
 
 /// When a worker's lease runs out, in milliseconds after the start; `None` beats on.
 fn dies_ms(worker: u32) -> Option<u64> {
@@ -225,8 +227,14 @@ fn main() {
         at(1000)
     );
     let after = driver.store().last_sequence().unwrap();
-    run(&mut driver, start, MASS_MS + 4_000, &mut seen);
-    let mass = deaths(&mut driver, after, &seen);
+    let mut mass = BTreeMap::new();
+    for until_ms in (MASS_MS + 4_000..MASS_MS + MASS_FOR_MS).step_by(2_000) {
+        run(&mut driver, start, until_ms, &mut seen);
+        mass = deaths(&mut driver, after, &seen);
+        if mass.len() >= WORKERS as usize / 10 {
+            break;
+        }
+    }
     assert_eq!(mass.len(), WORKERS as usize / 10, "every one of them is found");
     let last = mass.values().max().unwrap();
     println!(

@@ -17,7 +17,7 @@ const LOOKED_AHEAD_MAX: usize = 1 << 13;
 
 /// Workers that are looked at in one go. The others are due at once again, so that whoever carries out a death, in some ten
 /// microseconds, hears and judges everybody else meanwhile.
-const LOOKS_MAX: usize = 2048;
+const LOOKS_MAX: usize = 4096;
 
 impl Registry {
     /// Takes out all whom there is to look at, and answers how many of those that were heard since `baseline` would turn
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::{Epoch, GroupId, GroupSettings, RegistryEvent, Ticket, WorkerLease};
 
-    const WORKERS: u32 = 5000;
+    const WORKERS: u32 = 10_000;
 
     fn at(seconds: u64) -> Moment {
         Moment::ORIGIN.after(Duration::from_secs(seconds))
