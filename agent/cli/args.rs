@@ -84,7 +84,7 @@ pub(crate) enum Command {
     /// In the foreground the output is streamed and the exit status is the job's own: 128 + n for signal n, 125 where
     /// latido itself failed. Ctrl-C stops the job, a second Ctrl-C kills it. With --detach the command returns as soon
     /// as the job has started (or could not) and prints its name.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Wait until jobs have ended
     ///
     /// Ends with 0 when all completed, and with 1 when one ended otherwise or the time was over.

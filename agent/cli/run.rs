@@ -2,6 +2,7 @@
 
 mod line;
 mod parent;
+mod plan;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,11 +14,9 @@ use latido::jobs::inspect::Living;
 use latido::jobs::launch::{self, LaunchError, LaunchOrder, Launched};
 use latido::jobs::make::{self, MakeError, NewJob};
 use latido::jobs::stop::{self, StopOrder};
-use latido::settings::{MoneyLimit, SizeLimit};
 use latido_process::Signal;
 use latido_process::signals::Signals;
 use latido_protocol::control::{Answer, Request};
-use latido_protocol::files::{Budget, EnvironmentFrom, JobSettings, LaunchSettings};
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{FORMAT_VERSION, SubjectName};
 use serde::Serialize;
@@ -36,18 +35,7 @@ const BY: &str = "latido run";
 /// `--detach` returns in well under a second, also when an agent is there and does not answer.
 const POKE_WITHIN: Duration = Duration::from_millis(300);
 
-/// `--dry-run --json`, and what `--json` prints of a start.
-#[derive(Serialize)]
-struct Plan<'a> {
-    version: u32,
-    name: &'a SubjectName,
-    command: &'a [String],
-    directory: &'a PathBuf,
-    /// names alone: a value may be a secret
-    environment: Vec<&'a String>,
-    settings: &'a JobSettings,
-}
-
+/// What `--json` prints of a start.
 #[derive(Serialize)]
 struct Started<'a> {
     version: u32,
@@ -78,7 +66,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure
         if args.name.is_none() {
             new.name = make::free_name(&context.state, &new.name).unwrap_or(new.name);
         }
-        return dry_run(args, &new);
+        return plan::dry_run(args, &new);
     }
     // A Ctrl-C from here on is for the job, so it is heard from before the job exists.
     let signals = if args.detach { None } else { Some(listen()?) };
@@ -160,79 +148,6 @@ fn environment(args: &RunArgs) -> BTreeMap<String, String> {
     let mut environment = make::kept_environment(std::env::vars_os());
     environment.extend(args.env.iter().map(|variable| (variable.name.clone(), variable.value.clone())));
     environment
-}
-
-fn dry_run(args: &RunArgs, new: &NewJob) -> Result<ExitCode, Failure> {
-    let plan = Plan {
-        version: FORMAT_VERSION,
-        name: &new.name,
-        command: &new.command,
-        directory: &new.directory,
-        environment: new.environment.keys().collect(),
-        settings: &new.settings,
-    };
-    if args.json {
-        return print::json(&plan).map(|()| ExitCode::SUCCESS);
-    }
-    let settings = &new.settings;
-    let on: Vec<String> = settings.resume.on.iter().map(|on| format!("{on:?}").to_lowercase()).collect();
-    let rows = [
-        ("name", new.name.to_string()),
-        ("command", new.command.join(" ")),
-        ("directory", new.directory.display().to_string()),
-        ("environment", plan.environment.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ")),
-        ("policy", settings.policy.clone()),
-        ("strategy", settings.strategy.clone()),
-        ("beats", format!("{:?}", settings.beats).to_lowercase()),
-        ("interval", settings.interval.to_string()),
-        ("ttl", settings.ttl.to_string()),
-        ("start within", settings.start_within.to_string()),
-        ("hung after", settings.hung_after.to_string()),
-        ("run for", settings.run_for.to_string()),
-        ("looping after", settings.looping_after.to_string()),
-        ("output within", settings.first_output_within.to_string()),
-        ("slots", if settings.slots.is_empty() { "none".to_owned() } else { settings.slots.join(", ") }),
-        ("resume on", on.join(", ")),
-        ("attempts", format!("at most {}", settings.resume.max_attempts)),
-        ("backoff", format!("{} to {}", settings.resume.backoff.first, settings.resume.backoff.longest)),
-        ("budget", budget(&settings.resume.budget)),
-        ("grace", settings.grace.to_string()),
-        ("linger", settings.linger.to_string()),
-        ("launch", launch_words(&settings.launch)),
-        ("on end", settings.on_end.as_ref().map_or("nothing".to_owned(), |on_end| on_end.command.join(" "))),
-    ];
-    let text: String = rows.iter().map(|(key, value)| format!("{key:<15}{value}\n")).collect();
-    print::out(&text).map(|()| ExitCode::SUCCESS)
-}
-
-/// The counters that are limited.
-fn budget(budget: &Budget) -> String {
-    let money = MoneyLimit(budget.money).to_string();
-    let counters = [(budget.turns.to_string(), "turns"), (budget.tokens.to_string(), "tokens"), (money, "money")];
-    let limited = counters.iter().filter(|(limit, _)| limit != "none");
-    let text = limited.map(|(limit, counter)| format!("{limit} {counter}")).collect::<Vec<_>>().join(", ");
-    if text.is_empty() { "none".to_owned() } else { text }
-}
-
-/// What of a launch is not as whoever launches has it.
-fn launch_words(launch: &LaunchSettings) -> String {
-    let environment = match &launch.environment {
-        EnvironmentFrom::Inherit => None,
-        EnvironmentFrom::Clean => Some("environment clean".to_owned()),
-        EnvironmentFrom::List(names) => Some(format!("environment {}", names.join(","))),
-    };
-    let limits = launch.rlimits.iter().map(|(name, limit)| format!("{name} {}", limit.soft));
-    let words = [
-        launch.user.as_ref().map(|user| format!("user {user}")),
-        launch.group.as_ref().map(|group| format!("group {group}")),
-        launch.umask.map(|umask| format!("umask {umask:03o}")),
-        launch.nice.map(|nice| format!("nice {nice}")),
-        environment,
-        launch.memory_max.map(|max| format!("memory {}", SizeLimit(Some(max)))),
-        launch.pids_max.map(|max| format!("{max} processes")),
-    ];
-    let text = words.into_iter().flatten().chain(limits).collect::<Vec<_>>().join(", ");
-    if text.is_empty() { "as this command is".to_owned() } else { text }
 }
 
 /// Makes the job and launches its first attempt.

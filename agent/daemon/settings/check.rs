@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use latido_driver::registry;
-use latido_policy::{GroupSettings, SLOTS_MAX, WorkerLease};
+use latido_policy::SLOTS_MAX;
 use latido_protocol::files::LogLimits;
 use latido_protocol::{CountLimit, SubjectName};
 
 use super::budget::BudgetTable;
-use super::document::{AgentTable, Document, GroupTable, JobTable, PolicyTable, ResumeTable};
+use super::document::{AgentTable, Document, JobTable, PolicyTable, ResumeTable};
+use super::group::group;
 use super::launch::{LaunchTable, OnEndTable};
 use super::model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, Overrides, Policy, Settings, TTL_INTERVALS,
 };
 use super::nearest::nearest;
-use super::policy::{Complaint, check_variable, contradictions, interval_for};
+use super::policy::{check_variable, contradictions, interval_for};
 use super::read::{Places, Reading, read};
 use super::text::Text;
 use super::watched::{CheckTable, Fault, ProcessTable};
@@ -97,9 +97,9 @@ impl Check<'_> {
                 Err(error) => self.refuse(&key, error.to_string(), None),
             }
         }
-        for (name, group) in document.group {
+        for (name, table) in document.group {
             let key = format!("group.{name}");
-            match (name.parse::<SubjectName>(), self::group(&group)) {
+            match (name.parse::<SubjectName>(), group(&table)) {
                 (Ok(name), Ok(group)) => _ = settings.groups.insert(name, group),
                 (Err(error), _) => self.refuse(&key, error.to_string(), None),
                 (Ok(_), Err(complaint)) => self.refuse(&format!("{key}.{}", complaint.key), complaint.why, None),
@@ -367,29 +367,6 @@ const PLUGIN_MEMORY_MIN: u64 = 1024 * 1024;
 fn absolute(base: &Path, path: &Path) -> PathBuf {
     let joined = base.join(path);
     std::path::absolute(&joined).unwrap_or(joined)
-}
-
-/// What a group decides, or what contradicts itself in it.
-fn group(table: &GroupTable) -> Result<GroupSettings, Complaint> {
-    let default = registry::default_group();
-    let interval = table.interval.map_or(default.lease.interval(), |text| text.0.0);
-    let start_within = table.start_within.map_or(default.lease.start_within(), |text| text.0.0);
-    let lease = match (table.ttl, table.missed) {
-        (Some(_), Some(_)) => {
-            return Err(Complaint { key: "missed", why: "it is given beside a ttl; one of them decides".to_owned() });
-        }
-        (Some(ttl), None) => WorkerLease::new(interval, ttl.0.0, start_within),
-        (None, missed) => WorkerLease::after_missed(interval, missed.unwrap_or(registry::MISSED), start_within),
-    };
-    let key = if table.ttl.is_some() { "ttl" } else { "missed" };
-    let lease = lease.ok_or_else(|| {
-        let why =
-            "it leaves no room for a late beat: a worker is dead after more than one interval, and within 49 days";
-        Complaint { key, why: why.to_owned() }
-    })?;
-    let claims_max = table.claims_per_worker.unwrap_or(default.claims_max);
-    let max_pickups = table.max_pickups.unwrap_or(default.max_pickups);
-    Ok(GroupSettings { capacity: table.capacity, claims_max, max_pickups, lease })
 }
 
 fn resume_overrides(table: Option<&ResumeTable>) -> Overrides {

@@ -9,6 +9,7 @@ mod budget;
 mod check;
 mod document;
 mod error;
+mod group;
 mod launch;
 mod model;
 mod nearest;

@@ -82,9 +82,8 @@ impl fmt::Display for Reason {
             Self::PickupsSpent { pickups: n, max_pickups: max } => {
                 write!(f, "it was lost {n} times, and is given up at {max}")
             }
-            Self::IdenticalDeaths { deaths, ran_for } => {
-                let last = Span(ran_for);
-                write!(f, "identical quick deaths: {deaths} in a row without progress, the last after {last}")
+            Self::IdenticalDeaths { deaths: n, ran_for } => {
+                write!(f, "identical quick deaths: {n} in a row without progress, the last after {}", Span(ran_for))
             }
             Self::OrphanHeld => f.write_str("its supervisor is gone, it lives, and its policy leaves that to a person"),
             Self::OrphanWhilePaused => f.write_str("its supervisor is gone, it lives, and a pause leaves it alone"),

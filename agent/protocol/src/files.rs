@@ -13,6 +13,7 @@ pub use crate::launching::{
     Sigpipe,
 };
 pub use crate::log_limits::{CarriageReturns, LogLimits};
+pub use crate::resume::{Backoff, Resume, ResumeOn};
 pub use crate::wanted::{Want, Wanted};
 use crate::{Class, CountLimit, Limit, Outcome, Progress, Span, SubjectName, Trouble, WallTime};
 
@@ -43,61 +44,6 @@ pub enum Beats {
     Own,
     /// Presence alone.
     Presence,
-}
-
-/// What makes a job run again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ResumeOn {
-    /// killed from outside, supervisor or machine gone
-    Lost,
-    /// its own fault
-    Failed,
-    /// alive, and its lease ran out: it is ended first
-    Stale,
-    /// alive, and without new progress: it is ended first
-    Hung,
-    /// a limit of its own
-    Limit,
-}
-
-/// Delays between attempts: the first, and the longest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Backoff {
-    /// delay before the second attempt; doubled for each after it
-    pub first: Span,
-    /// no delay is longer
-    pub longest: Span,
-}
-
-/// How a job is resumed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resume {
-    /// what resumes it
-    pub on: Vec<ResumeOn>,
-    /// attempts in all, the first one counted
-    pub max_attempts: u32,
-    /// lost attempts after which the job is stuck
-    pub max_pickups: u32,
-    /// delays between attempts
-    pub backoff: Backoff,
-    /// attempts in a row without a new best checkpoint after which the job is stuck
-    #[serde(default)]
-    pub max_attempts_without_progress: CountLimit,
-    /// time of all attempts together, since the last resume by hand
-    #[serde(default)]
-    pub wall_time_max: Limit,
-    /// a hung attempt whose output, CPU time or I/O still grows is told of and not ended
-    #[serde(default = "spares_busy")]
-    pub spare_busy: bool,
-    /// what all attempts may use up together
-    #[serde(default)]
-    pub budget: Budget,
-}
-
-/// Whoever wrote a job before this could be said ended nothing that lives.
-fn spares_busy() -> bool {
-    true
 }
 
 /// What a job had that was written before this could be said.

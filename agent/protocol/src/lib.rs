@@ -24,6 +24,7 @@ pub mod notify;
 mod outcome;
 mod progress;
 pub mod registry;
+mod resume;
 pub mod status;
 mod time;
 mod trouble;

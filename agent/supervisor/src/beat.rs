@@ -1,11 +1,9 @@
 //! What the work has said of itself: the status, and when it goes to the disk.
 
-use std::path::Path;
 use std::time::Duration;
 
 use latido_protocol::attempt::{Beat, Ground};
-use latido_protocol::disk::{self, WriteError};
-use latido_protocol::files::{Beats, Excuse, Heartbeat, Identity, JobSettings, Spent, Start, Status};
+use latido_protocol::files::{Beats, Excuse, Identity, JobSettings, Spent, Start, Status};
 use latido_protocol::layout::AttemptDir;
 use latido_protocol::notify::{Notification, Watchdog};
 use latido_protocol::{FORMAT_VERSION, Limit, Progress, Span, SubjectName, Trouble, Unrecorded, chain};
@@ -17,9 +15,6 @@ const WRITE_EVERY: Duration = Duration::from_secs(1);
 
 /// Between two passes while silence is measured closely: a gap of the supervisor's own is found to this precision.
 const TICK_EVERY: Duration = Duration::from_secs(10);
-
-/// Bytes of `heartbeats.jsonl` above which its older half is dropped: at a line every 5 minutes, some weeks.
-const HISTORY_MAX: u64 = 1024 * 1024;
 
 /// Bytes of what is told of a job that the work waits for: one line for people.
 const CHILD_STEP_MAX: usize = 1024;
@@ -56,6 +51,8 @@ pub(crate) struct Book {
     /// grows with everything that is new, for watchers
     revision: u64,
 }
+
+mod writes;
 
 impl Book {
     pub(crate) fn new(attempt: AttemptDir, start: &Start, settings: &JobSettings, now: Now) -> Self {
@@ -280,77 +277,6 @@ impl Book {
         self.revision
     }
 
-    /// When the next write is due.
-    pub(crate) fn write_at(&self) -> Duration {
-        let (armed, recent) = (self.beats == Beats::Own || self.status.sequence > 0, self.dirty);
-        let awaits_output = self.first_output_within != Limit::None && self.status.output_bytes == 0;
-        let is_close = self.hung_after != Limit::None || awaits_output;
-        let tick = if self.beats != Beats::Presence && armed || is_close {
-            TICK_EVERY.min(self.presence_every)
-        } else {
-            self.presence_every
-        };
-        self.written_at + if recent { WRITE_EVERY } else { tick }
-    }
-
-    /// Writes the status if it is due, and says whether it was. What cannot be written is tried again a second later.
-    pub(crate) fn handle_timeout(&mut self, now: Now, output_bytes: u64) -> bool {
-        self.see_output(now, output_bytes);
-        if now.monotonic < self.write_at() {
-            return false;
-        }
-        self.status(now, output_bytes);
-        self.written_at = now.monotonic;
-        if !self.dirty {
-            // Nothing was said; watchers hear that the supervisor is there, and the bytes of output.
-            self.revision += 1;
-        }
-        if self.checkpoint_due {
-            // A failure leaves it due, and nobody was told that it is kept.
-            let _ = self.make_durable(now);
-        } else {
-            let _ = self.write(disk::replace_quick);
-        }
-        true
-    }
-
-    /// Brings a new checkpoint to the disk; does nothing when there is none.
-    pub(crate) fn make_durable(&mut self, now: Now) -> Result<(), WriteError> {
-        if !self.checkpoint_due {
-            return Ok(());
-        }
-        let output_bytes = self.status.output_bytes;
-        self.status(now, output_bytes);
-        self.write(disk::replace)?;
-        self.checkpoint_due = false;
-        self.written_at = now.monotonic;
-        Ok(())
-    }
-
-    /// Writes the last status, whatever is due.
-    pub(crate) fn write_last(&mut self, now: Now, output_bytes: u64) -> Result<(), WriteError> {
-        self.status(now, output_bytes);
-        self.written_at = now.monotonic;
-        self.write(disk::replace_quick)
-    }
-
-    /// Writes the status in one of two ways. That it failed is counted, and told to whoever asks the supervisor itself.
-    fn write(&mut self, replace: fn(&Path, &Status) -> Result<(), WriteError>) -> Result<(), WriteError> {
-        // What is on the disk has been written.
-        let had_failed = self.status.trouble.unwritten_because.take().is_some();
-        let written = replace(&self.attempt.status(), &self.status);
-        self.dirty = written.is_err();
-        if let Err(error) = &written {
-            self.status.trouble.unwritten += 1;
-            self.status.trouble.unwritten_because = Some(chain(error));
-        }
-        // Whoever watches hears all the same that somebody is there.
-        if had_failed || written.is_err() {
-            self.revision += 1;
-        }
-        written
-    }
-
     /// A datagram of somebody who is not of this attempt was passed over.
     pub(crate) fn count_stranger(&mut self) {
         self.status.trouble.strangers += 1;
@@ -395,22 +321,5 @@ impl Book {
     fn touch(&mut self) {
         self.dirty = true;
         self.revision += 1;
-    }
-
-    /// Appends the sampled line. History is no promise: on a full disk it has a hole.
-    fn keep_heartbeat(&self) {
-        let line = Heartbeat {
-            at: clock::wall(),
-            sequence: self.status.sequence,
-            progress: self.status.progress.clone(),
-            state: self.status.state.clone(),
-            errors: self.status.errors,
-            spent: self.status.spent,
-        };
-        let path = self.attempt.heartbeats();
-        if path.metadata().is_ok_and(|file| file.len() > HISTORY_MAX) {
-            let _ = disk::keep_newest(&path, HISTORY_MAX / 2);
-        }
-        let _ = disk::append_line(&path, &line, false);
     }
 }
