@@ -196,7 +196,7 @@ fn make_failure(new: &NewJob, error: &MakeError) -> Failure {
             chain(error),
             "give one with --name, or free some with `latido remove`",
         ),
-        MakeError::NoCommand { .. } | MakeError::NoDirectory { .. } => {
+        MakeError::NoCommand { .. } | MakeError::NoDirectory { .. } | MakeError::OwnDirectory { .. } => {
             Failure::usage(format!("cannot start a job `{name}`"), chain(error), "`latido run --help` shows how")
         }
         MakeError::StateDir { .. } | MakeError::Folder { .. } | MakeError::Lock { .. } | MakeError::Record { .. } => {
@@ -232,6 +232,11 @@ pub(crate) fn launch_failure(name: &SubjectName, error: &LaunchError) -> Failure
         LaunchError::Locked { .. } | LaunchError::Survivors { .. } | LaunchError::Unknown { .. } => {
             Failure::refused(what, why, format!("`latido why {name}` shows what is known of it"))
         }
+        LaunchError::NoDirectory { directory, .. } => Failure::refused(
+            what,
+            why,
+            format!("make {} again, or start a job anew with --cwd elsewhere", directory.display()),
+        ),
         LaunchError::Unrecorded { living, .. } => Failure::refused(what, why, end_unrecorded(living)),
         LaunchError::NotWanted { .. } | LaunchError::Superseded { .. } => {
             Failure::refused(what, why, format!("`latido status {name}` shows how it is"))

@@ -227,6 +227,7 @@ fn launch_failure(error: &LaunchError) -> LaunchFailure {
         | LaunchError::Previous { .. }
         | LaunchError::Wanted { .. }
         | LaunchError::Lock { .. }
+        | LaunchError::NoDirectory { .. }
         | LaunchError::Sockets { .. }
         | LaunchError::Folder { .. }
         | LaunchError::Record { .. }

@@ -111,7 +111,7 @@ fn c008_ten_jobs_that_slept_with_their_agent_are_neither_ended_nor_told_of() {
     assert!(alerts.is_empty(), "{alerts:?}");
 }
 
-/// What would be ended for silence is many at once, because the agent cannot hear their supervisors.
+/// What would be ended for silence is many at once: what stopped them all may have stopped what the agent hears by.
 #[test]
 fn jobs_that_all_fall_silent_together_are_the_agents_own_trouble_and_nobody_is_ended() {
     let world = World::new();
@@ -122,10 +122,10 @@ fn jobs_that_all_fall_silent_together_are_the_agents_own_trouble_and_nobody_is_e
         world.detach(name, &options, "while :; do latido beat; sleep 0.3; done");
     }
     wait_until("all beat", || names.iter().all(|name| world.status(name).last_beat.is_some()));
-    let supervisors: Vec<u32> = names.iter().map(|name| world.start(name, 1).supervisor.unwrap().pid).collect();
-    supervisors.iter().for_each(|pid| world.kill(*pid, "STOP"));
+    let processes: Vec<u32> = names.iter().map(|name| world.start(name, 1).process.unwrap().pid).collect();
+    processes.iter().for_each(|pid| world.kill(*pid, "STOP"));
     wait_until("the doubt", || said_of_itself(&world, "blackout") > 0);
-    supervisors.iter().for_each(|pid| world.kill(*pid, "CONT"));
+    processes.iter().for_each(|pid| world.kill(*pid, "CONT"));
     let is_alive = |name: &String| world.status(name).verdict == Verdict::Alive;
     wait_until("all are heard again", || names.iter().all(is_alive));
     for name in &names {

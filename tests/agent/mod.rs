@@ -23,4 +23,4 @@ mod ways;
 const QUICK: &[&str] = &["--backoff", "0s..0s", "--max-attempts", "20"];
 
 /// No plugins but the strategy: what is under test is something else.
-const BARE: &str = "sink = []\nrule = []\n";
+pub(crate) const BARE: &str = "sink = []\nrule = []\n";

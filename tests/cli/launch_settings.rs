@@ -63,6 +63,11 @@ fn the_command_after_an_ending_knows_how_it_ended_and_comes_before_the_next_atte
     assert!(hooked.contains("LATIDO_CLASS=failed\n") && hooked.contains("LATIDO_CODE=3\n"), "{hooked}");
 }
 
+/// What a message names of an option: the option, its value, or the name in its value.
+fn named<'a>(options: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    options.iter().flat_map(|word| [*word, word.split('=').next().unwrap_or(word)])
+}
+
 #[test]
 fn what_cannot_be_is_refused_before_anything_runs() {
     let world = World::new();
@@ -75,14 +80,20 @@ fn what_cannot_be_is_refused_before_anything_runs() {
         &["--memory-max", "0B"],
         &["--pids-max", "0"],
         &["--environment", "A=B"],
-        &["--user", "nobody-of-this-name"],
         &["--group", "staff"],
     ] {
         let mut words = vec!["run", "--name", "a"];
         words.extend(options);
         words.extend(["--", "true"]);
         let ran = world.latido(&words).ends_with(2);
-        assert!(ran.stderr.contains(options[1]) || ran.stderr.contains(options[0]), "{options:?}: {ran:?}");
+        assert!(named(options).any(|word| ran.stderr.contains(word)), "{options:?}: {ran:?}");
     }
     assert!(!world.state().jobs().exists(), "something was made");
+}
+
+#[test]
+fn a_user_that_is_not_there_is_told_at_the_launch() {
+    let world = World::new();
+    let ran = world.latido(&["run", "--name", "a", "--user", "nobody-of-this-name", "--", "true"]).ends_with(125);
+    assert!(ran.stderr.contains("run as nobody-of-this-name"), "{ran:?}");
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use latido_protocol::status::Verdict;
+
 use crate::support::{World, wait_until};
 
 /// `latido logs`, as bytes.
@@ -69,10 +71,10 @@ fn fast_output_is_followed_whole_and_kept_bounded() {
 fn c178_progress_by_carriage_return_is_seen_as_it_is_written() {
     let world = World::new();
     world.detach("a", &[], "printf '\\r10%%'; while ! test -e go; do sleep 0.05; done; printf '\\r100%%\\n'");
-    wait_until("the first", || world.latido(&["logs", "a"]).stdout == "\r10%");
+    wait_until("the first", || world.latido(&["logs", "a"]).stdout == "10%");
     let follow = world.spawn(&["logs", "a", "-f"]);
     fs::write(world.home().join("go"), "").unwrap();
-    assert_eq!(world.finish(follow).ends_with(0).stdout, "\r10%\r100%\n");
+    assert_eq!(world.finish(follow).ends_with(0).stdout, "10%\r100%\n");
 }
 
 #[test]
@@ -117,7 +119,9 @@ fn ten_megabytes_a_second_for_a_minute_are_drained_and_bounded() {
         if ended {
             break;
         }
-        assert_eq!(world.status("a").verdict, latido_protocol::status::Verdict::Alive);
+        // It may end between the wait and this look.
+        let verdict = world.status("a").verdict;
+        assert!(matches!(verdict, Verdict::Alive | Verdict::Ended), "{verdict}");
     }
     assert!((1..16 * 1024).contains(&largest), "the supervisor had {largest} KiB");
     let kept: u64 = fs::read_dir(world.attempt("a", 1).path())

@@ -7,3 +7,4 @@ mod orphans;
 mod records;
 mod removed;
 mod storm;
+mod workspace;

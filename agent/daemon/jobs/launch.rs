@@ -131,6 +131,9 @@ pub fn launch(
     // Whoever has just made the job has looked, and nobody else could launch it since.
     if !is_new {
         settle_previous(state, job, &folder, &lock, &order, at)?;
+        if !file.directory.is_dir() {
+            return Err(LaunchError::NoDirectory { job: job.clone(), directory: file.directory });
+        }
     }
     let given = prepare(job, &folder, &file, &order, at)?;
     let heard = start::start_supervisor(&program, folder.attempt(given.attempt).path(), lock)

@@ -79,6 +79,14 @@ pub enum LaunchError {
         /// why
         why: String,
     },
+    /// The directory that it runs in is gone. Nothing was started, and no attempt was spent.
+    #[error("launch job {job} in {directory}: there is no such directory")]
+    NoDirectory {
+        /// which
+        job: SubjectName,
+        /// where it was to run
+        directory: PathBuf,
+    },
     /// The attempt before has no ending and cannot be given one.
     #[error("launch job {job} before the attempt before it is settled")]
     Previous {

@@ -88,6 +88,14 @@ pub enum MakeError {
         /// where it was to run
         directory: PathBuf,
     },
+    /// It would run where latido keeps its own files, which a removal takes away.
+    #[error("run job {name} in {directory}: that lies in latido's own state directory")]
+    OwnDirectory {
+        /// its name
+        name: SubjectName,
+        /// where it was to run
+        directory: PathBuf,
+    },
     /// Another job has the name.
     #[error("make job {name}: the name is in use by {existing}")]
     NameInUse {
@@ -191,6 +199,9 @@ pub fn make(state: &StateDir, new: &NewJob, at: WallTime) -> Result<Made, MakeEr
         return Err(MakeError::NoDirectory { name: new.name.clone(), directory: new.directory.clone() });
     }
     prepare_state(state)?;
+    if is_within(&new.directory, &state.jobs()) {
+        return Err(MakeError::OwnDirectory { name: new.name.clone(), directory: new.directory.clone() });
+    }
     let folder = state.job(&new.name);
     if folder.path().symlink_metadata().is_ok() {
         return Err(in_use(state, &new.name));
@@ -238,6 +249,12 @@ pub fn free_name(state: &StateDir, wanted: &SubjectName) -> Option<SubjectName> 
     (1..=NUMBERED_MAX)
         .filter_map(|number| if number == 1 { Some(wanted.clone()) } else { format!("{wanted}-{number}").parse().ok() })
         .find(|name| state.job(name).path().symlink_metadata().is_err())
+}
+
+/// Whether a path lies in a folder, whatever links lead there.
+fn is_within(path: &Path, folder: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(path).starts_with(real(folder))
 }
 
 fn in_use(state: &StateDir, name: &SubjectName) -> MakeError {

@@ -204,7 +204,7 @@ impl Check<'_> {
             log: LogLimits {
                 size_max,
                 files_max: log.files_max.map_or(default.log.files_max, |count| count.get()),
-                carriage_returns: default.log.carriage_returns,
+                carriage_returns: log.carriage_returns.map_or(default.log.carriage_returns, |text| text.0),
             },
             resumes_at_once: table.resumes_at_once.unwrap_or(default.resumes_at_once),
             resume_every: table.resume_every.map_or(default.resume_every, |text| text.0),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use latido_protocol::files::{Backoff, Beats, Orphans, ResumeOn};
+use latido_protocol::files::{Backoff, Beats, CarriageReturns, Orphans, ResumeOn};
 use latido_protocol::{CountLimit, Limit, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,8 @@ pub(super) struct LogTable {
     pub(super) size_max: Option<Text<Size>>,
     /// Files kept, the current one counted.
     pub(super) files_max: Option<NonZeroU32>,
+    /// What is kept of a line that was printed over with carriage returns: its last state (last), or every byte (all).
+    pub(super) carriage_returns: Option<Text<CarriageReturns>>,
 }
 
 /// `[policy.NAME]`

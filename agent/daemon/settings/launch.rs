@@ -178,8 +178,13 @@ pub fn on_end(command: Vec<String>) -> OnEnd {
 /// What cannot be in how a policy or a job launches: which setting, and why.
 pub(super) fn complaints(settings: &LaunchSettings, on_end: Option<&OnEnd>) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
-    if let Err(error) = Setup::of(settings) {
+    // Who is there to run as is a matter of the machine that launches: it is told at the launch.
+    let anybody = LaunchSettings { user: None, group: None, ..settings.clone() };
+    if let Err(error) = Setup::of(&anybody) {
         found.push(("launch", format!("cannot {error}")));
+    }
+    if settings.group.is_some() && settings.user.is_none() {
+        found.push(("launch.group", "it counts beside `user` alone".to_owned()));
     }
     if settings.memory_max.is_some_and(|max| max < MEMORY_MIN) {
         found.push(("launch.memory_max", "no program starts in less than 1MiB".to_owned()));

@@ -35,6 +35,7 @@ impl Settings {
                 log: Some(LogTable {
                     size_max: Some(Text(Size(self.agent.log.size_max))),
                     files_max: NonZeroU32::new(self.agent.log.files_max),
+                    carriage_returns: Some(Text(self.agent.log.carriage_returns)),
                 }),
                 resumes_at_once: Some(self.agent.resumes_at_once),
                 resume_every: Some(Text(self.agent.resume_every)),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use latido_protocol::files::{Backoff, Beats, Enforcement, Orphans, ResumeOn, Sigpipe};
+use latido_protocol::files::{Backoff, Beats, CarriageReturns, Enforcement, Orphans, ResumeOn, Sigpipe};
 use latido_protocol::{CountLimit, Limit, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
@@ -303,6 +303,7 @@ macro_rules! words {
 words!(Beats, "a word such as auto", "auto" => Self::Auto, "own" => Self::Own, "presence" => Self::Presence);
 words!(Orphans, "a word such as end", "end" => Self::End, "hold" => Self::Hold);
 words!(StartMode, "a word such as auto", "auto" => Self::Auto, "manual" => Self::Manual);
+words!(CarriageReturns, "a word such as last", "last" => Self::Last, "all" => Self::All);
 words!(Sigpipe, "a word such as default", "default" => Self::Default, "ignore" => Self::Ignore);
 words!(
     Enforcement, "a word such as required", "required" => Self::Required, "best-effort" => Self::BestEffort,
