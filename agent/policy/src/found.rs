@@ -39,6 +39,7 @@ impl Job {
                 verdict: found.recorded.map_or(Verdict::Waiting, |it| it.verdict),
                 because: Reason::NotStarted,
                 since: now,
+                stands_still: found.recorded.is_some_and(|it| it.verdict == Verdict::Hung),
                 phase: None,
             },
         };
