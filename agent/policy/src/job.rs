@@ -42,6 +42,10 @@ pub(crate) enum Input {
         attempt: Attempt,
         heard: Heard,
     },
+    ActivitySeen {
+        attempt: Attempt,
+        idle: Duration,
+    },
     SupervisorGone {
         attempt: Attempt,
         process: Life,

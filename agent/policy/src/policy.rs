@@ -109,6 +109,9 @@ impl Policy {
                 self.tell(subject, Input::Refused { attempt, failure }, now);
             }
             Event::Heard { subject, attempt, heard } => self.tell(subject, Input::Heard { attempt, heard }, now),
+            Event::ActivitySeen { subject, attempt, idle } => {
+                self.tell(subject, Input::ActivitySeen { attempt, idle }, now);
+            }
             Event::SupervisorGone { subject, attempt, process } => {
                 self.tell(subject, Input::SupervisorGone { attempt, process }, now);
             }
