@@ -84,6 +84,7 @@ impl Conditions for UnderSettings {
             | Fact::AttemptStarted { .. }
             | Fact::LaunchRefused { .. }
             | Fact::Heard { .. }
+            | Fact::ActivitySeen { .. }
             | Fact::SupervisorGone { .. }
             | Fact::AttemptEnded { .. }
             | Fact::OrphanEnded { .. }

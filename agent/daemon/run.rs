@@ -19,6 +19,7 @@ use crate::place::{Place, PlaceError};
 use crate::plugins::Registry;
 use crate::recording::{self, Beside};
 use crate::settings::Settings;
+use crate::sources::activity;
 use crate::sources::control::{About, Control};
 use crate::sources::database;
 use crate::sources::jobs::Jobs;
@@ -230,6 +231,7 @@ async fn until_ordered(
         "takes in what was signalled without an agent",
         Box::pin(kept_signals::take_in_now_and_then(jobs.state().clone(), driver.clone())),
     );
+    chore("samples what attempts do", Box::pin(activity::sample_now_and_then(jobs.clone())));
     chore("bounds the journal", Box::pin(crate::trim::now_and_then(driver.clone(), entries_max)));
     chore("looks after the database", Box::pin(database::look_now_and_then(driver.clone(), opened)));
     let ended = tokio::select! {

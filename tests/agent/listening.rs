@@ -1,9 +1,11 @@
 //! Silence is measured in the time in which the agent could hear.
 
+use std::time::Duration;
+
 use latido_protocol::status::{Phase, Verdict};
 
 use super::BARE;
-use crate::support::{Agent, World, wait_until};
+use crate::support::{Agent, World, wait_long_until, wait_until};
 
 /// Time as a job counts it that nobody stops.
 const CLOCK: &str = "while :; do echo x >> ticks; sleep 0.2; done";
@@ -136,4 +138,18 @@ fn jobs_that_all_fall_silent_together_are_the_agents_own_trouble_and_nobody_is_e
         entry.body.kind() == "alert" && serde_json::to_string(entry).unwrap().contains("agent/blackout/agent")
     };
     wait_until("the alert about the agent itself", || world.events().iter().any(is_told));
+}
+
+/// What a hung job waits in is told with the verdict, and that it does nothing.
+#[test]
+fn a_hung_job_is_shown_with_what_it_waits_in() {
+    let world = World::new();
+    let _agent = Agent::start(&world, BARE);
+    let script = "latido beat --step one; mkfifo never; while :; do latido beat; sleep 1; done & cat never";
+    world.detach("a", &["--hung-after", "3s", "--interval", "1s", "--ttl", "60s"], script);
+    wait_long_until("the reason", Duration::from_secs(90), || {
+        let status = world.status("a");
+        status.verdict == Verdict::Hung && status.reason.contains("its first process sleeps")
+    });
+    assert!(world.latido(&["why", "a"]).stdout.contains("its first process sleeps"));
 }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use super::activity::Running;
 use super::attempt::{self, Watched};
 use super::second_look::{SecondLooks, Stamp};
 use crate::actions::BY;
@@ -63,10 +64,18 @@ pub(crate) struct Jobs {
     inner: Arc<Inner>,
 }
 
+/// The watch of an attempt that runs.
+struct Watch {
+    epoch: u64,
+    task: AbortHandle,
+    /// whose activity is sampled
+    running: Option<Running>,
+}
+
 struct Inner {
     state: StateDir,
     driver: DriverHandle,
-    watched: Mutex<BTreeMap<SubjectName, (u64, AbortHandle)>>,
+    watched: Mutex<BTreeMap<SubjectName, Watch>>,
     second_looks: SecondLooks,
     /// one look at a job at a time: what was read first is told first, or an old wish would undo a later one
     turns: [tokio::sync::Mutex<()>; TURNS],
@@ -250,15 +259,27 @@ impl Jobs {
     /// Watches a running attempt, unless it is watched already.
     pub(crate) fn watch(&self, start: Start) {
         let (job, epoch) = (start.job.clone(), start.epoch);
+        let running = start.process.clone().map(|process| Running {
+            attempt: AttemptName::of(&start),
+            process,
+            supervisor: start.supervisor.clone(),
+        });
         let mut watched = self.inner.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if watched.get(&job).is_some_and(|(known, task)| *known >= epoch && !task.is_finished()) {
+        if watched.get(&job).is_some_and(|watch| watch.epoch >= epoch && !watch.task.is_finished()) {
             return;
         }
         let jobs = self.clone();
         let task = tokio::spawn(async move { jobs.watch_to_the_end(start).await });
-        if let Some((_, before)) = watched.insert(job, (epoch, task.abort_handle())) {
-            before.abort();
+        if let Some(before) = watched.insert(job, Watch { epoch, task: task.abort_handle(), running }) {
+            before.task.abort();
         }
+    }
+
+    /// The attempts that are watched at present.
+    pub(crate) fn running(&self) -> Vec<Running> {
+        let watched = self.inner.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = watched.values().filter(|watch| !watch.task.is_finished());
+        live.filter_map(|watch| watch.running.clone()).collect()
     }
 
     async fn watch_to_the_end(&self, start: Start) {
@@ -294,16 +315,16 @@ impl Jobs {
 
     fn unwatch(&self, job: &SubjectName) {
         let mut watched = self.inner.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, task)) = watched.remove(job) {
-            task.abort();
+        if let Some(watch) = watched.remove(job) {
+            watch.task.abort();
         }
     }
 
     /// Ends all watches.
     pub(crate) fn stop(&self) {
         let mut watched = self.inner.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, task) in std::mem::take(&mut *watched).into_values() {
-            task.abort();
+        for watch in std::mem::take(&mut *watched).into_values() {
+            watch.task.abort();
         }
     }
 }

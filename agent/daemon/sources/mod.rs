@@ -1,5 +1,6 @@
 //! What the agent learns from: supervisors, the jobs' folders and clients. Sources translate, they never decide.
 
+pub(crate) mod activity;
 pub(crate) mod attempt;
 pub(crate) mod control;
 pub(crate) mod database;

@@ -25,6 +25,7 @@ impl<S: Store> Driver<S> {
                 self.about(&attempt, now, |subject, attempt| Event::LaunchRefused { subject, attempt, failure });
             }
             Fact::Heard { status } => self.heard(*status, now, wall),
+            Fact::ActivitySeen { attempt, idle, doing } => self.activity_seen(&attempt, idle, doing, now),
             Fact::SupervisorGone { attempt, process } => {
                 self.about(&attempt, now, |subject, attempt| Event::SupervisorGone { subject, attempt, process });
             }
@@ -209,6 +210,7 @@ impl<S: Store> Driver<S> {
         if newer {
             latest.status = None;
             latest.end = None;
+            latest.doing = None;
             latest.sampled_at = None;
         }
         latest.start = Some(start);
@@ -250,6 +252,7 @@ impl<S: Store> Driver<S> {
         // The late ending of an older attempt is not the latest one's: that goes on to be heard.
         if latest.start.as_ref().is_none_or(|start| start.epoch <= end.epoch) {
             latest.end = Some(end);
+            latest.doing = None;
         }
         self.touch(id);
     }

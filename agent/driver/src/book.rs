@@ -33,6 +33,8 @@ pub struct Latest {
     pub(crate) line: Option<u64>,
     /// what the strategy or a launch said last
     pub(crate) remark: Option<String>,
+    /// what its first process was last seen to wait in, while the attempt runs
+    pub(crate) doing: Option<String>,
     /// the highest epoch that its row has had: a refused launch spends one, and no row goes back
     pub(crate) row_epoch: u64,
     /// the command that the strategy proposed for the next attempt
@@ -52,6 +54,7 @@ impl Latest {
             journaled_end: 0,
             line: None,
             remark: None,
+            doing: None,
             row_epoch: 0,
             command: None,
         }

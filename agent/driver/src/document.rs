@@ -9,6 +9,7 @@ use latido_protocol::{Span, SubjectName};
 use latido_store::Store;
 
 use crate::book::Latest;
+use crate::doing::with_doing;
 use crate::{Driver, translate};
 
 impl<S: Store> Driver<S> {
@@ -62,6 +63,7 @@ impl<S: Store> Driver<S> {
         {
             reason = format!("{reason}: {words}");
         }
+        let mut reason = with_doing(reason, view.verdict, latest);
         if let Some(baseline) = view.baseline {
             let since = Span(now.since(baseline));
             reason = format!("{reason}; it counts since {since} ago, because the agent could not hear before");

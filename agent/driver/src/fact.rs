@@ -60,6 +60,17 @@ pub enum Fact {
         /// the latest
         status: Box<Status>,
     },
+    /// The processes of an attempt were looked at from outside: told once for each look.
+    ActivitySeen {
+        /// its attempt
+        attempt: AttemptName,
+        /// since their CPU time or I/O last grew
+        #[serde(rename = "idle_s", with = "seconds")]
+        idle: Duration,
+        /// what its first process waits in, in words that go on a sentence: `its first process sleeps in pipe_read`
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        doing: Option<String>,
+    },
     /// A supervisor is gone and left no ending.
     SupervisorGone {
         /// its attempt

@@ -16,6 +16,7 @@ mod book;
 mod calendar;
 mod carry;
 mod document;
+mod doing;
 mod fact;
 mod found;
 mod limits;

@@ -249,6 +249,7 @@ fn withheld(fact: &Fact) -> Fact {
         | Fact::WantChanged { .. }
         | Fact::LaunchRefused { .. }
         | Fact::Heard { .. }
+        | Fact::ActivitySeen { .. }
         | Fact::SupervisorGone { .. }
         | Fact::OrphanEnded { .. }
         | Fact::LookFailed { .. }

@@ -12,6 +12,7 @@ use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
 use latido_protocol::{Span, SubjectName, WallTime};
 use latido_store::{Store, SubjectRow};
 
+use crate::doing::with_doing;
 use crate::memory::{self, CheckRow, ProcessRow};
 use crate::watch_fact::{CheckDefinition, Look, ProcessDefinition, Signaled, Timing, WatchFact};
 use crate::{Driver, record, translate};
@@ -288,9 +289,13 @@ impl<S: Store> Driver<S> {
         }
     }
 
-    /// Why a subject has its verdict, in words. What is the matter with a check may lie in a run that never told its end.
+    /// Why a subject has its verdict, in words. What is the matter with a job may lie in what it waits in, and with a check
+    /// in a run that never told its end.
     pub(crate) fn reason(&self, id: SubjectId, verdict: policy::Verdict, because: policy::Reason) -> String {
         let reason = because.to_string();
+        if let Some(latest) = self.book.latest(id) {
+            return with_doing(reason, verdict, latest);
+        }
         let is_bad = matches!(verdict, policy::Verdict::Stale | policy::Verdict::Hung | policy::Verdict::Failing);
         let oldest = self.policy.check_memory(id).filter(|_| is_bad).and_then(|memory| memory.runs.open().next());
         let Some((run, Some(Watched { of_kind: OfKind::Check(latest), .. }))) =

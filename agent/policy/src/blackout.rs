@@ -68,7 +68,7 @@ struct Together {
 /// How many turn stale in a sweep, and how many are about to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Silent {
-    /// who turns stale, of those that were heard since the baseline
+    /// who turns stale, of those that were heard since the baseline; each once, however often it turns and turns back
     pub(crate) fresh: u32,
     /// who has missed beats as well, and turns stale within an interval unless it is heard. Nobody has to wait until they
     /// have: a mass is known by its first.
@@ -127,21 +127,32 @@ impl Blackout {
     /// Answers whether a sweep may act in which so many fall silent of `watched`. If not, a new baseline holds.
     pub(crate) fn believes(&mut self, voices: Voices, silent: Silent, watched: u32, now: Moment) -> bool {
         let Silent { fresh, ahead } = silent;
-        let together = self.together.entry(voices).or_default();
-        if now.since(together.since) >= TOGETHER_FOR {
-            *together = Together { count: 0, since: now };
-        }
+        let settings = self.settings;
+        let together = self.together(voices, now);
         together.count = together.count.saturating_add(fresh);
         let stale = together.count.saturating_add(ahead);
-        let Limit::At(share) = self.settings.share_percent else { return true };
+        let Limit::At(share) = settings.share_percent else { return true };
         let is_share = u64::from(stale) * 100 >= u64::from(share) * u64::from(watched);
-        if fresh == 0 || stale < self.settings.count_min.max(1) || !is_share {
+        if fresh == 0 || stale < settings.count_min.max(1) || !is_share {
             return true;
         }
         *together = Together { count: 0, since: now };
         self.baseline = now;
         self.begin(BlackoutCause::MassStaleness { stale, watched }, now);
         false
+    }
+
+    /// Since when those are counted together that turn stale in a sweep at `now`. Who was counted since is counted already.
+    pub(crate) fn counts_since(&mut self, voices: Voices, now: Moment) -> Moment {
+        self.together(voices, now).since
+    }
+
+    fn together(&mut self, voices: Voices, now: Moment) -> &mut Together {
+        let together = self.together.entry(voices).or_default();
+        if now.since(together.since) >= TOGETHER_FOR {
+            *together = Together { count: 0, since: now };
+        }
+        together
     }
 
     /// The agent could not hear for `length`.

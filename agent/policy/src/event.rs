@@ -82,6 +82,16 @@ pub enum Event {
         /// what it told
         heard: Heard,
     },
+    /// Its processes were looked at from outside, beside what its supervisor tells: what they use up, and nothing of how
+    /// the work gets on.
+    ActivitySeen {
+        /// which
+        subject: SubjectId,
+        /// its attempt
+        attempt: Attempt,
+        /// since their CPU time or I/O last grew, as the looks before it show
+        idle: Duration,
+    },
     /// Its supervisor's process is gone and left no ending.
     SupervisorGone {
         /// which

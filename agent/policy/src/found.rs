@@ -1,6 +1,7 @@
 //! A job as its files and processes tell of it: when an agent starts, and whenever somebody looks again.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::job::{Goal, Input, Job, Outbox, Shown};
 use crate::state::{Lost, Past, Starter, State};
@@ -39,6 +40,7 @@ impl Job {
                 verdict: found.recorded.map_or(Verdict::Waiting, |it| it.verdict),
                 because: Reason::NotStarted,
                 since: now,
+                stands_still: found.recorded.is_some_and(|it| it.verdict == Verdict::Hung),
                 phase: None,
             },
         };
@@ -120,6 +122,13 @@ impl Job {
         if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
             running.supervisor = supervisor;
             running.is_unknown = false;
+        }
+    }
+
+    /// Its processes were seen to have done nothing for so long.
+    pub(crate) fn see_activity(&mut self, idle: Duration) {
+        if let State::Running(running) | State::Draining { running, .. } = &mut self.state {
+            running.seen_idle = Some(idle);
         }
     }
 

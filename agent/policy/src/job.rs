@@ -42,6 +42,10 @@ pub(crate) enum Input {
         attempt: Attempt,
         heard: Heard,
     },
+    ActivitySeen {
+        attempt: Attempt,
+        idle: Duration,
+    },
     SupervisorGone {
         attempt: Attempt,
         process: Life,
@@ -119,6 +123,8 @@ pub(crate) struct Shown {
     pub(crate) verdict: Verdict,
     pub(crate) because: Reason,
     pub(crate) since: Moment,
+    /// its standstill has reached its limit, also where another verdict covers that
+    pub(crate) stands_still: bool,
     pub(crate) phase: Option<(Phase, Attempt, Reason)>,
 }
 
@@ -207,22 +213,16 @@ impl Job {
         Lease { run_for: run_for.map_or(Limit::None, Limit::At), ..lease }
     }
 
-    /// What is known of its latest attempt, as far as the agent could hear it. What is stale or hung already stays so: a
-    /// new baseline is no sign of life.
+    /// What is known of its latest attempt, as far as the agent could hear it. What is stale or stands still already stays
+    /// so: a new baseline is no sign of life, and a beat is none of progress.
     pub(crate) fn facts(&self, now: Moment) -> Facts {
-        let facts = self.state.facts(&self.settings.lease, now);
-        let heard = self.counted_facts(now);
-        match self.shown.verdict {
-            Verdict::Stale | Verdict::Missing => Facts { silence: facts.silence, ..heard },
-            Verdict::Hung => Facts { still: facts.still, ..heard },
-            Verdict::Waiting
-            | Verdict::Alive
-            | Verdict::Late
-            | Verdict::Failing
-            | Verdict::Orphaned
-            | Verdict::Dead
-            | Verdict::Unknown
-            | Verdict::Ended => heard,
+        let whole = self.state.facts(&self.settings.lease, now);
+        let counted = self.counted_facts(now);
+        let is_silent = matches!(self.shown.verdict, Verdict::Stale | Verdict::Missing);
+        Facts {
+            silence: if is_silent { whole.silence } else { counted.silence },
+            still: if self.shown.stands_still { whole.still } else { counted.still },
+            ..counted
         }
     }
 
@@ -365,6 +365,7 @@ impl Job {
         if is_judged || attempt != self.shown.attempt {
             self.shown.attempt = attempt;
             let Judgement { verdict, because } = self.judge(&facts);
+            self.shown.stands_still = self.settings.lease.hung_after.reached(facts.still).is_some();
             self.shown.because = because;
             if verdict != self.shown.verdict {
                 let previous = core::mem::replace(&mut self.shown.verdict, verdict);

@@ -30,6 +30,7 @@ impl Job {
             | I::Seen { attempt, .. }
             | I::Refused { attempt, .. }
             | I::Heard { attempt, .. }
+            | I::ActivitySeen { attempt, .. }
             | I::SupervisorGone { attempt, .. }
             | I::Ended { attempt, .. }
             | I::OrphanEnded { attempt, .. }
@@ -44,7 +45,7 @@ impl Job {
             (Aim::Refused | Aim::Newer, I::Ended { attempt, ending }) => {
                 self.take_over(attempt, ending, now, commands, out);
             }
-            (Aim::Newer, I::Asked(_) | I::Heard { .. })
+            (Aim::Newer, I::Asked(_) | I::Heard { .. } | I::ActivitySeen { .. })
             | (Aim::Newer, I::Refused { .. } | I::SupervisorGone { .. } | I::OrphanEnded { .. })
             | (Aim::Newer, I::Answered { .. } | I::LookFailed { .. }) => out.unexpected(),
             (Aim::Older | Aim::Refused, _) => out.refuse(),
@@ -104,6 +105,7 @@ impl Job {
             (S::Launching { starter, .. }, I::Refused { failure, .. }) => self.refuse_launch(starter, failure, now),
             // What is heard and seen of it.
             (S::Running(_) | S::Draining { .. }, I::Heard { heard, .. }) => self.hear(heard, now, out),
+            (S::Running(_) | S::Draining { .. }, I::ActivitySeen { idle, .. }) => self.see_activity(idle),
             (S::Running(_) | S::Draining { .. }, I::LookFailed { .. }) => self.look_in_vain(),
             (S::Launching { .. } | S::Running(_), I::SupervisorGone { attempt, process }) => {
                 self.lose(Lost { attempt, order: None }, process, commands);
@@ -141,10 +143,11 @@ impl Job {
             (S::EndingOrphan(_) | S::RecordingLost(_), I::SupervisorGone { .. })
             | (S::RecordingLost(_), I::LookFailed { .. })
             | (S::EndingOrphan(_), I::Ended { .. })
-            | (S::Launching { .. }, I::Heard { .. } | I::LookFailed { .. })
+            | (S::Launching { .. }, I::Heard { .. } | I::ActivitySeen { .. } | I::LookFailed { .. })
             | (S::Unproven(..), I::LookFailed { .. }) => {}
             // What comes too late: the attempt has gone on without it. What has ended never changes.
             (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Started { .. } | I::Heard { .. })
+            | (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::ActivitySeen { .. })
             | (S::EndingOrphan(_) | S::RecordingLost(_), I::Seen { .. })
             | (S::Unproven(_, Doubt::Orphan | Doubt::Survivors), I::Seen { .. })
             | (S::RecordingLost(_) | S::Unproven(..), I::OrphanEnded { .. })
@@ -155,7 +158,7 @@ impl Job {
             )
             | (
                 S::Queued { .. } | S::BackingOff { .. } | S::Asking { .. } | S::Held(_) | S::Stuck(_) | S::Ended(_),
-                I::Ended { .. } | I::OrphanEnded { .. } | I::Refused { .. },
+                I::Ended { .. } | I::OrphanEnded { .. } | I::Refused { .. } | I::ActivitySeen { .. },
             ) => out.refuse(),
             // The refusal of a launch that somebody else won under the same number and epoch.
             (
@@ -164,7 +167,7 @@ impl Job {
             ) => out.refuse(),
             // What cannot be: nothing of it was ordered, or it contradicts what was told.
             (S::Pending, I::Started { .. } | I::Seen { .. } | I::Refused { .. } | I::Heard { .. })
-            | (S::Pending, I::SupervisorGone { .. })
+            | (S::Pending, I::SupervisorGone { .. } | I::ActivitySeen { .. })
             | (S::Pending, I::Ended { .. } | I::OrphanEnded { .. } | I::Answered { .. } | I::LookFailed { .. })
             | (S::Launching { .. } | S::Running(_) | S::Draining { .. }, I::OrphanEnded { .. } | I::Answered { .. })
             | (S::EndingOrphan(_) | S::RecordingLost(_) | S::Unproven(..), I::Answered { .. }) => out.unexpected(),

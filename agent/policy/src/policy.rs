@@ -38,6 +38,16 @@ struct Entry {
     job: Job,
     deadline: Option<Moment>,
     is_attended: bool,
+    /// when it was last counted among those that fell silent, and that was believed
+    counted_at: Option<Moment>,
+}
+
+impl Entry {
+    /// Whether it would fall silent for the first time since the baseline, and has not been counted since `since` either.
+    fn is_fresh(&self, blackout: &Blackout, since: Moment) -> bool {
+        let is_counted = self.counted_at.is_some_and(|counted_at| counted_at >= since);
+        !is_counted && self.job.last_heard_at().is_some_and(|heard_at| blackout.is_fresh(heard_at))
+    }
 }
 
 impl Default for Policy {
@@ -99,6 +109,9 @@ impl Policy {
                 self.tell(subject, Input::Refused { attempt, failure }, now);
             }
             Event::Heard { subject, attempt, heard } => self.tell(subject, Input::Heard { attempt, heard }, now),
+            Event::ActivitySeen { subject, attempt, idle } => {
+                self.tell(subject, Input::ActivitySeen { attempt, idle }, now);
+            }
             Event::SupervisorGone { subject, attempt, process } => {
                 self.tell(subject, Input::SupervisorGone { attempt, process }, now);
             }
@@ -257,7 +270,7 @@ impl Policy {
         }
         let baseline = self.baseline(now);
         let job = Job::found(subject, settings, found, baseline, now, &mut self.outbox);
-        self.jobs.insert(subject, Entry { job, deadline: None, is_attended: false });
+        self.jobs.insert(subject, Entry { job, deadline: None, is_attended: false, counted_at: None });
         self.with(subject, now, |_, _| {});
     }
 
@@ -318,31 +331,31 @@ impl Policy {
     /// Doubts the agent itself before it is believed that so many fell silent in this sweep. Only who was weighed so may
     /// be ended for silence.
     fn doubt(&mut self, due: &[SubjectId], now: Moment) {
-        let baseline = self.baseline(now);
-        let mut silent = Vec::new();
+        let (baseline, since) = (self.baseline(now), self.blackout.counts_since(Voices::Jobs, now));
+        let (mut silent, mut fresh) = (Vec::new(), 0);
         for subject in due {
-            let Some(Entry { job, .. }) = self.jobs.get_mut(subject) else { continue };
-            job.baseline = baseline;
-            if job.awaits_sweep(now) {
-                silent.push((*subject, job.last_heard_at().is_some_and(|heard_at| self.blackout.is_fresh(heard_at))));
+            let Some(entry) = self.jobs.get_mut(subject) else { continue };
+            entry.job.baseline = baseline;
+            if entry.job.awaits_sweep(now) {
+                fresh += u32::from(entry.is_fresh(&self.blackout, since));
+                silent.push(*subject);
             }
         }
-        let fresh = silent.iter().filter(|(_, is_fresh)| *is_fresh).count();
-        let ahead = if fresh > 0 { self.count_ahead(now) } else { 0 };
-        let silent_now = Silent { fresh: u32::try_from(fresh).unwrap_or(u32::MAX), ahead };
-        if self.blackout.believes(Voices::Jobs, silent_now, self.attended_count, now) {
-            for (subject, _) in silent {
-                self.jobs.entry(subject).and_modify(|entry| entry.job.is_weighed = true);
+        let ahead = if fresh > 0 { self.count_ahead(since, now) } else { 0 };
+        if self.blackout.believes(Voices::Jobs, Silent { fresh, ahead }, self.attended_count, now) {
+            for subject in silent {
+                let Some(entry) = self.jobs.get_mut(&subject) else { continue };
+                entry.job.is_weighed = true;
+                entry.counted_at = Some(now);
             }
         }
     }
 
     /// How many jobs have missed beats as well, and turn stale within an interval.
-    fn count_ahead(&self, now: Moment) -> u32 {
+    fn count_ahead(&self, since: Moment, now: Moment) -> u32 {
         let is_ahead = |subject: &SubjectId| {
-            let Some(Entry { job, .. }) = self.jobs.get(subject) else { return false };
-            let is_fresh = job.last_heard_at().is_some_and(|heard_at| self.blackout.is_fresh(heard_at));
-            is_fresh && !job.is_weighed && job.is_about_to_fall_silent(now)
+            let Some(entry) = self.jobs.get(subject) else { return false };
+            entry.is_fresh(&self.blackout, since) && !entry.job.is_weighed && entry.job.is_about_to_fall_silent(now)
         };
         u32::try_from(self.deadlines.until(now.after(TOGETHER_FOR)).filter(is_ahead).count()).unwrap_or(u32::MAX)
     }

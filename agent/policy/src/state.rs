@@ -1,5 +1,7 @@
 //! The states of a job. Each holds what is true in it and nothing else, so that wrong combinations cannot be written.
 
+use core::time::Duration;
+
 use crate::novelty::Novelty;
 use crate::{Attempt, Class, Existence, Facts, Heard, Lease, Moment, Phase, ProcessId, Reason, Spent, StopReason};
 
@@ -54,6 +56,8 @@ pub(crate) struct Running {
     pub(crate) unpaused_at: Option<Moment>,
     /// the last look at it failed
     pub(crate) is_unknown: bool,
+    /// since its CPU time or I/O last grew, as it was seen from outside last
+    pub(crate) seen_idle: Option<Duration>,
     pub(crate) novelty: Novelty,
     /// the most it ever told to have used up
     pub(crate) spent: Spent,
@@ -117,6 +121,7 @@ impl Running {
             heard_at: now,
             unpaused_at: None,
             is_unknown: false,
+            seen_idle: None,
             novelty: Novelty::default(),
             spent: Spent::default(),
         }
@@ -152,7 +157,8 @@ impl Running {
             return Facts::bare(Existence::Unknown);
         }
         let facts = Facts::told(&self.heard, lease).later(now.since(self.heard_at));
-        let facts = Facts { repeated: self.novelty.repeated(), ..facts };
+        let idle = facts.idle.into_iter().chain(self.seen_idle).min();
+        let facts = Facts { idle, repeated: self.novelty.repeated(), ..facts };
         self.unpaused_at.map_or(facts, |moment| facts.listened_for(now.since(moment)))
     }
 }

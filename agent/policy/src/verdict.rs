@@ -31,7 +31,7 @@ pub struct Facts {
     pub needs_person: bool,
     /// how much longer it may be silent and stand still, as it announced; until then neither is counted
     pub excused: Option<Duration>,
-    /// since its output, CPU time or I/O last grew, when that was last told; `None` where nobody measures it
+    /// since its output, CPU time or I/O last grew, when that was last told or seen; `None` where nobody measures it
     pub idle: Option<Duration>,
     /// how long it had run without any output, when that was last told; zero once there was some
     pub mute: Duration,

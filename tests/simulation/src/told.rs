@@ -59,6 +59,7 @@ impl World {
                 return self.seen[job].unsee();
             }
             Fact::LookFailed { .. }
+            | Fact::ActivitySeen { .. }
             | Fact::RuleAnswered { .. }
             | Fact::RuleFailed { .. }
             | Fact::Watched(_)

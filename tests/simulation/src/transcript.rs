@@ -32,6 +32,7 @@ pub(crate) fn fact(fact: &Fact) -> String {
         }
         Fact::OrphanEnded { attempt, survivors } => format!("orphan {} ended, left {survivors:?}", name(attempt)),
         Fact::StrategyAnswered { attempt, proposal, .. } => format!("answer about {}: {proposal:?}", name(attempt)),
+        Fact::ActivitySeen { attempt, idle, .. } => format!("{} is seen idle for {idle:?}", name(attempt)),
         Fact::LookFailed { attempt, detail } => format!("look at {} failed: {detail}", name(attempt)),
         Fact::WantChanged { .. }
         | Fact::RuleAnswered { .. }

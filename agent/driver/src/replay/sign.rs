@@ -134,6 +134,7 @@ impl Signs {
             | Fact::WantChanged { .. }
             | Fact::AttemptStarted { .. }
             | Fact::LaunchRefused { .. }
+            | Fact::ActivitySeen { .. }
             | Fact::SupervisorGone { .. }
             | Fact::OrphanEnded { .. }
             | Fact::StrategyAnswered { .. }

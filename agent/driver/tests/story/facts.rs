@@ -16,7 +16,7 @@ use latido_store::MemoryStore;
 use crate::world::{SECOND, World, attempt, identity, name, proposal};
 
 /// Kinds of facts. A kind that is missing here does not compile in `number`.
-const KINDS: usize = 17;
+const KINDS: usize = 18;
 
 fn number(fact: &Fact) -> usize {
     match fact {
@@ -37,6 +37,7 @@ fn number(fact: &Fact) -> usize {
         Fact::Watched(_) => 14,
         Fact::RuleFailed { .. } => 15,
         Fact::Noted { .. } => 16,
+        Fact::ActivitySeen { .. } => 17,
     }
 }
 
@@ -60,6 +61,8 @@ fn about_jobs(world: &World) -> Vec<Fact> {
         Fact::AttemptEnded { start: None, end },
         Fact::OrphanEnded { attempt: attempt(1, 1), survivors: vec![4711] },
         Fact::LookFailed { attempt: attempt(1, 1), detail: detail() },
+        Fact::ActivitySeen { attempt: attempt(1, 1), idle: Duration::new(3, 400_001), doing: Some(detail()) },
+        Fact::ActivitySeen { attempt: attempt(1, 1), idle: SECOND, doing: None },
     ];
     for life in [Life::Alive, Life::Gone, Life::Unknown] {
         facts.push(found(FoundState::Unattended(life)));

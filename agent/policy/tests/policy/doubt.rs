@@ -287,3 +287,61 @@ fn a_job_that_is_heard_as_listening_begins_again_shows_its_whole_silence() {
     bench.tell(Event::GapFound { length: seconds(60) });
     assert_eq!(bench.view().baseline, Some(bench.now), "what was silent before shows since when it counts");
 }
+
+/// Beats every 5 s, a lease of 10 s, and half a minute to get on.
+fn hasty() -> JobSettings {
+    let mut settings = settings();
+    settings.lease.interval = seconds(5);
+    settings.lease.ttl = seconds(10);
+    settings.lease.hung_after = Limit::At(seconds(30));
+    settings
+}
+
+#[test]
+fn one_job_that_falls_silent_again_and_again_is_one_of_those_that_are_counted() {
+    let mut bench = many(0);
+    let blackout = BlackoutSettings { share_percent: Limit::At(50), count_min: 2 };
+    bench.tell(Event::Configured { pacing: Pacing::default(), blackout });
+    for subject in [SubjectId(0), SubjectId(1)] {
+        bench.tell(Event::JobAdded { subject, settings: hasty(), found: found_running(1, beat(1, 100)) });
+    }
+    let mut actions = Vec::new();
+    for round in 1..20 {
+        for step in 0..3 {
+            beats(&mut bench, 1..2, 3 * round + step);
+            actions.extend(bench.pass(seconds(4)));
+        }
+        let heard = Heard { still: seconds(12 * round), ..beat(round + 1, 12 * round) };
+        actions.extend(bench.tell(Event::Heard { subject: SubjectId(0), attempt: attempt(1), heard }));
+        assert_eq!(bench.policy.verdict(SubjectId(0)), Some(if round < 3 { Verdict::Alive } else { Verdict::Hung }));
+    }
+    let is_stale = |action: &&Action| matches!(action, Action::RecordVerdict { current: Verdict::Stale, .. });
+    assert_eq!((actions.iter().filter(is_stale).count(), blackouts(&actions)), (19, vec![]));
+}
+
+#[test]
+fn who_was_believed_to_be_silent_is_counted_again_with_those_that_fall_silent_later() {
+    let mut bench = many(6);
+    beats(&mut bench, 0..6, 2);
+    bench.pass(seconds(100));
+    beats(&mut bench, 1..6, 3);
+    assert_eq!(blackouts(&bench.pass(seconds(81))), vec![], "one of six is believed");
+    beats(&mut bench, 0..6, 4);
+    let passed = bench.pass(seconds(181));
+    let cause = BlackoutCause::MassStaleness { stale: 6, watched: 6 };
+    assert_eq!(blackouts(&passed)[..1], [BlackoutChange::Began(cause)]);
+}
+
+#[test]
+fn a_beat_after_a_gap_is_no_progress_of_what_stood_still_and_was_silent_before_it() {
+    let mut bench = Bench::found(hasty(), found_running(1, beat(1, 100)));
+    bench.pass(seconds(31));
+    assert_eq!(bench.verdict(), Verdict::Stale);
+    bench.tell(Event::GapFound { length: seconds(60) });
+    bench.pass(seconds(5));
+    bench.heard(attempt(1), Heard { still: seconds(36), ..beat(2, 136) });
+    let because = Reason::ProgressStill { still: seconds(36), hung_after: seconds(30), idle: None };
+    assert_eq!((bench.verdict(), bench.view().because), (Verdict::Hung, because));
+    bench.heard(attempt(1), beat(3, 137));
+    assert_eq!(bench.verdict(), Verdict::Alive, "and progress is");
+}

@@ -229,6 +229,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         2 => (about(), any_failure())
             .prop_map(|((subject, attempt), failure)| Event::LaunchRefused { subject, attempt, failure }),
         2 => (about(), any_heard()).prop_map(|((subject, attempt), heard)| Event::Heard { subject, attempt, heard }),
+        1 => (about(), any_span())
+            .prop_map(|((subject, attempt), idle)| Event::ActivitySeen { subject, attempt, idle }),
         2 => (about(), any_life())
             .prop_map(|((subject, attempt), process)| Event::SupervisorGone { subject, attempt, process }),
         4 => (about(), any_ending())
@@ -282,6 +284,7 @@ proptest! {
                 | Event::AttemptSeen { .. }
                 | Event::LaunchRefused { .. }
                 | Event::Heard { .. }
+                | Event::ActivitySeen { .. }
                 | Event::SupervisorGone { .. }
                 | Event::AttemptEnded { .. }
                 | Event::OrphanEnded { .. }
@@ -334,6 +337,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::ResumedElsewhere { .. }
         | Event::LaunchRefused { .. }
         | Event::Heard { .. }
+        | Event::ActivitySeen { .. }
         | Event::SupervisorGone { .. }
         | Event::OrphanEnded { .. }
         | Event::StrategyAnswered { .. }

@@ -132,6 +132,64 @@ fn c041_a_job_that_stands_still_and_is_busy_is_told_of_and_ended_only_if_that_is
     assert_eq!(bench.pass(seconds(1)).last(), Some(&end_attempt(attempt(1), busy)));
 }
 
+/// Tells what a look from outside saw of an attempt.
+fn seen(bench: &mut Bench, number: u32, idle: u64) -> Vec<Action> {
+    bench.tell(Event::ActivitySeen { subject: JOB, attempt: attempt(number), idle: seconds(idle) })
+}
+
+#[test]
+fn who_is_seen_to_compute_is_busy_though_its_supervisor_hears_no_output() {
+    let still = |idle| Reason::ProgressStill { still: seconds(10), hung_after: seconds(10), idle: Some(seconds(idle)) };
+    for (heard, looked, less) in [(None, 2, 2), (Some(50), 2, 2), (Some(2), 50, 2)] {
+        let mut bench = Bench::running(hung_after(10));
+        bench.heard(attempt(1), Heard { idle: heard.map(seconds), ..beat(1, 5) });
+        assert_eq!(seen(&mut bench, 1, looked), []);
+        let verdict = record_verdict(attempt(1), Verdict::Alive, Verdict::Hung, still(less));
+        assert_eq!(bench.pass(seconds(10)), [verdict], "{heard:?} and {looked}");
+        assert_eq!(bench.pass(seconds(160)), [], "nobody is ended for what was not looked at");
+    }
+}
+
+#[test]
+fn who_stands_still_is_ended_when_a_look_finds_it_idle_for_as_long() {
+    let mut bench = Bench::running(hung_after(10));
+    bench.heard(attempt(1), beat(1, 5));
+    seen(&mut bench, 1, 0);
+    bench.pass(seconds(20));
+    assert_eq!((seen(&mut bench, 1, 9), bench.verdict()), (vec![], Verdict::Hung));
+    let idle = Reason::ProgressStill { still: seconds(20), hung_after: seconds(10), idle: Some(seconds(10)) };
+    assert_eq!(seen(&mut bench, 1, 10).last(), Some(&end_attempt(attempt(1), idle)));
+    assert!(idle.to_string().ends_with("nor has it done anything for 10s"), "{idle}");
+    seen(&mut bench, 1, 0);
+    bench.heard(attempt(1), Heard { still: seconds(21), ..beat(2, 26) });
+    assert_eq!(bench.phase(), Phase::Running, "and an order is void when it is seen to move before it is carried out");
+}
+
+#[test]
+fn what_was_seen_of_an_older_attempt_says_nothing_of_its_successor() {
+    let mut bench = Bench::running(hung_after(10));
+    seen(&mut bench, 1, 0);
+    bench.started(attempt(2));
+    let refused = bench.policy.refused_count();
+    assert_eq!((seen(&mut bench, 1, 0), bench.policy.refused_count()), (vec![], refused + 1));
+    let none = Reason::ProgressStill { still: seconds(10), hung_after: seconds(10), idle: None };
+    assert_eq!(bench.pass(seconds(10)).last(), Some(&end_attempt(attempt(2), none)));
+}
+
+#[test]
+fn a_look_that_sees_it_move_is_neither_a_beat_nor_progress() {
+    let mut bench = Bench::running(hung_after(900));
+    bench.heard(attempt(1), beat(1, 5));
+    for _ in 0..17 {
+        bench.pass(seconds(10));
+        seen(&mut bench, 1, 0);
+    }
+    let view = bench.view();
+    assert_eq!((view.verdict, view.silence, view.still), (Verdict::Late, Some(seconds(170)), Some(seconds(170))));
+    let because = Reason::LeaseRanOut { silence: seconds(180), ttl: seconds(180) };
+    assert_eq!(bench.pass(seconds(10)).last(), Some(&end_attempt(attempt(1), because)));
+}
+
 // arhen/pi-extensions#2
 #[test]
 fn c042_a_job_that_prints_nothing_and_computes_is_never_ended_for_it() {

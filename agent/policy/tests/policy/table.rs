@@ -166,6 +166,8 @@ fn events() -> Vec<(&'static str, Event)> {
         ("heard an excuse", heard(Heard { excuse: Some(excuse), ..beat(4, 110) })),
         ("an older one is heard", Event::Heard { subject, attempt: older, heard: beat(9, 900) }),
         ("a newer one is heard", Event::Heard { subject, attempt: newer, heard: beat(9, 900) }),
+        ("its activity is seen", Event::ActivitySeen { subject, attempt: present, idle: seconds(5) }),
+        ("an older one's is seen", Event::ActivitySeen { subject, attempt: older, idle: seconds(5) }),
         ("supervisor gone, alive", gone(Life::Alive)),
         ("supervisor gone, gone", gone(Life::Gone)),
         ("supervisor gone, unknown", gone(Life::Unknown)),

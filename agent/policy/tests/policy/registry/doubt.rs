@@ -110,8 +110,8 @@ fn no_worker_is_declared_dead_while_the_store_is_away_nor_before_a_whole_ttl_aft
 #[test]
 fn a_few_of_many_workers_are_believed_at_once() {
     let mut desk = many(5);
-    desk.pass(seconds(60));
     (6..=20).for_each(|number| _ = desk.register(number));
+    desk.pass(seconds(60));
     beats(&mut desk, 6..=20);
     assert_eq!(reaped(&desk.pass(seconds(31))).len(), 5);
     assert_eq!(desk.doubts, []);
