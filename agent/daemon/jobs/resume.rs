@@ -205,6 +205,11 @@ pub fn resume_through_agent(
         if lives {
             return Ok(Resumed::RunsAlready { attempt: known });
         }
+        let gone = facts.job.as_ref().map(|job| &job.directory).filter(|directory| !directory.is_dir());
+        if let Some(directory) = gone {
+            let source = Box::new(LaunchError::NoDirectory { job: job.clone(), directory: directory.clone() });
+            return Err(ResumeError::Launch { job: job.clone(), source });
+        }
         (known, short.change(Want::Resume, by, at).map_err(wanted_error)?)
     };
     let is_judged = client::poke_agent(state, job, POKE_WITHIN);
