@@ -186,8 +186,9 @@ pub(super) fn complaints(settings: &LaunchSettings, on_end: Option<&OnEnd>) -> V
     if settings.group.is_some() && settings.user.is_none() {
         found.push(("launch.group", "it counts beside `user` alone".to_owned()));
     }
-    if settings.memory_max.is_some_and(|max| max < MEMORY_MIN) {
-        found.push(("launch.memory_max", "no program starts in less than 1MiB".to_owned()));
+    if let Some(max) = settings.memory_max.filter(|max| *max < MEMORY_MIN) {
+        let given = SizeLimit(Some(max));
+        found.push(("launch.memory_max", format!("memory_max is {given}, and no program starts in less than 1MiB")));
     }
     if settings.pids_max == Some(0) {
         found.push(("launch.pids_max", "0 processes would run nothing; write `none` for no limit".to_owned()));
