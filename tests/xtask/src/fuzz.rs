@@ -48,7 +48,7 @@ pub(crate) fn targets(root: &Path, options: &Options) -> Result<()> {
     say::line(format_args!("seed {seed}, {seconds} s for each of {} targets", chosen.len()));
     for target in chosen {
         let mut fuzz = cargo(root, &["test", "--quiet", "--locked"]);
-        fuzz.args(PACKAGES.iter().flat_map(|package| ["--package", package])).args(["--lib", "--bins", "--tests"]);
+        fuzz.args(PACKAGES.iter().flat_map(|package| ["--package", *package])).args(["--lib", "--bins", "--tests"]);
         fuzz.arg(test_of(target)).args(["--", "--nocapture"]);
         fuzz.env("LATIDO_FUZZ_SECONDS", seconds.to_string()).env("LATIDO_FUZZ_SEED", seed.to_string());
         run(&mut fuzz)?;
@@ -59,8 +59,11 @@ pub(crate) fn targets(root: &Path, options: &Options) -> Result<()> {
 fn known(root: &Path) -> Result<Vec<String>> {
     let folder = root.join(CORPUS);
     let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
-    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
-    let mut names = names.collect::<Result<Vec<_>>>().with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.with_context(|| format!("cannot list {}", folder.display()))?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
     names.retain(|name| name != OWN);
     names.sort();
     Ok(names)
