@@ -215,20 +215,21 @@ impl Sampler {
 
     fn add(&mut self, stat: &Stat, to: &mut Activity) {
         to.processes_count += 1;
-        to.cpu += TICK.saturating_mul(u32::try_from(stat.ticks).unwrap_or(u32::MAX));
+        to.cpu = to.cpu.saturating_add(TICK.saturating_mul(u32::try_from(stat.ticks).unwrap_or(u32::MAX)));
         match self.text(stat.pid, "io") {
             Some(text) => {
-                let count = |name: &str| proc::number_behind(text, name).unwrap_or(0);
-                to.read_chars += count("rchar:");
-                to.written_chars += count("wchar:");
-                to.read_bytes += count("read_bytes:");
-                to.written_bytes += count("write_bytes:");
+                let add =
+                    |sum: &mut u64, name: &str| *sum = sum.saturating_add(proc::number_behind(text, name).unwrap_or(0));
+                add(&mut to.read_chars, "rchar:");
+                add(&mut to.written_chars, "wchar:");
+                add(&mut to.read_bytes, "read_bytes:");
+                add(&mut to.written_bytes, "write_bytes:");
             }
             None => to.unreadable_count += 1,
         }
         let text = self.text(stat.pid, "schedstat");
         let slices = text.and_then(|text| text.split_ascii_whitespace().nth(2)?.parse().ok());
-        to.switches_count += slices.unwrap_or(0_u64);
+        to.switches_count = to.switches_count.saturating_add(slices.unwrap_or(0_u64));
     }
 
     fn doing(&mut self, stat: &Stat) -> Doing {

@@ -19,6 +19,8 @@ use crate::sys;
 
 mod hierarchies;
 
+#[cfg(test)]
+pub(crate) use hierarchies::own_path;
 pub use hierarchies::{Hierarchies, Name};
 
 /// Where hierarchies are mounted on every Linux.
@@ -117,11 +119,16 @@ pub fn members(cgroup: &Cgroup) -> BTreeSet<u32> {
     for folder in &cgroup.folders {
         walk(&folder.path, DEPTH_MAX, &mut |path| {
             let list = std::fs::read_to_string(path.join(PROCS)).unwrap_or_default();
-            // 0 stands for a process outside this pid namespace.
-            pids.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()).filter(|pid| *pid > 0));
+            pids.extend(listed(&list));
         });
     }
     pids
+}
+
+/// The pids of a list as the kernel writes it.
+pub(crate) fn listed(list: &str) -> impl Iterator<Item = u32> {
+    // 0 stands for a process outside this pid namespace.
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid > 0)
 }
 
 /// Kills all that is in it at once, forks in flight included. `false`: this kernel or hierarchy cannot.

@@ -10,6 +10,8 @@ pub mod cgroup;
 pub mod datagram;
 pub mod descriptors;
 pub mod find;
+#[cfg(test)]
+mod fuzz;
 pub mod identity;
 pub mod lock;
 mod pidfd;

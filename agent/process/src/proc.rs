@@ -142,7 +142,7 @@ pub(crate) fn parse_stat(bytes: &[u8]) -> Option<Stat> {
         session: fields[3].parse().unwrap_or(0),
         threads: fields[17].parse().ok()?,
         start_time: fields[19].parse().ok()?,
-        ticks: number(11) + number(12) + number(13) + number(14),
+        ticks: (11..=14).map(number).fold(0, u64::saturating_add),
     })
 }
 
@@ -162,6 +162,8 @@ mod tests {
         let expected =
             Stat { pid: 42, state: 'S', parent: 1, group: 7, session: 9, threads: 3, start_time: 99887, ticks: 26 };
         assert_eq!(stat, expected);
+        let endless = b"42 (a) R 1 7 9 0 -1 4 1 2 3 4 18446744073709551615 6 7 8 20 0 3 0 99887\n";
+        assert_eq!(parse_stat(endless).unwrap().ticks, u64::MAX);
         for bad in [&b""[..], b"42", b"42 (a)", b"x (a) S 1 2 3", b")("] {
             assert_eq!(parse_stat(bad), None);
         }

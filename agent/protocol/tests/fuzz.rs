@@ -40,8 +40,9 @@ const WORDS: &[&str] = &[
     "0.1234567890123456789",
 ];
 
+/// In memory where there is such a place: a disk would be waited for at every replacement.
 fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 /// What a refusal says: the file's name, and a cause.

@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use latido_protocol::attempt::{Answer, LINE_MAX, Request};
 
+#[cfg(test)]
+mod fuzz;
+
 /// Clients at a time. A job's own threads beat one after another; beyond this the client that was silent longest goes.
 const CLIENTS_MAX: usize = 64;
 
@@ -229,20 +232,21 @@ impl Client {
     }
 
     fn take_lines(&mut self, said: &mut Vec<Said>) {
-        while let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
-            let rest = self.received.split_off(end + 1);
-            let line = std::mem::replace(&mut self.received, rest);
-            if line.len() > LINE_MAX {
+        let mut from = 0;
+        while let Some(length) = memchr::memchr(b'\n', &self.received[from..]) {
+            if length >= LINE_MAX {
                 return self.refuse_long(said);
             }
-            let text = line.trim_ascii();
+            let text = self.received[from..from + length].trim_ascii();
             if !text.is_empty() {
                 said.push(match serde_json::from_slice(text) {
                     Ok(request) => Said::Request(request),
                     Err(error) => Said::Rubbish(format!("read the request: {error}")),
                 });
             }
+            from += length + 1;
         }
+        self.received.drain(..from);
         // While reading: a line without an end is not collected first.
         if self.received.len() > LINE_MAX {
             self.refuse_long(said);

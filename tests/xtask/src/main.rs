@@ -2,6 +2,7 @@
 
 mod clock;
 mod demo;
+mod fuzz;
 mod guests;
 mod lint;
 mod mutants;
@@ -46,6 +47,8 @@ enum Command {
     Mutants(mutants::Options),
     /// Kill agents, supervisors and jobs at random, many times, and look for doubles and losses
     Storm(storm::Options),
+    /// Mutate files and messages for longer than the tests do, and see that every parser holds what it promises
+    Fuzz(fuzz::Options),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +73,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Simulate(options) => simulate::seeds(&root, options),
         Command::Mutants(options) => mutants::policy(&root, options),
         Command::Storm(options) => storm::blow(&root, options),
+        Command::Fuzz(options) => fuzz::targets(&root, options),
     }
 }
 

@@ -221,7 +221,7 @@ impl Hierarchy {
 }
 
 /// The caller's own cgroup as `/proc/self/cgroup` says it: in the hierarchy with this controller, or in that of version 2.
-fn own_path(lines: &str, controller: Option<&str>) -> Option<String> {
+pub(crate) fn own_path(lines: &str, controller: Option<&str>) -> Option<String> {
     lines.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);

@@ -7,6 +7,7 @@ mod cgroup;
 mod find;
 mod identity;
 mod lock;
+mod recycled;
 mod run;
 mod support;
 mod tree;
