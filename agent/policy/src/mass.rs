@@ -30,8 +30,10 @@ pub(crate) struct Group {
     members: BTreeSet<About>,
     /// of how many it was told
     pub(crate) told: u32,
-    /// who has come since it was told
-    joined: u32,
+    /// of whom it held when it was told last: who goes and comes again is nobody else
+    known: BTreeSet<About>,
+    /// who else has come since, whether it still has it or not
+    joined: BTreeSet<About>,
     /// when it was told last
     told_at: Option<Moment>,
 }
@@ -40,7 +42,8 @@ impl Group {
     /// Remembers what people know.
     pub(crate) fn tell(&mut self, now: Moment) {
         self.restore(self.count(), now);
-        self.joined = 0;
+        self.known.clone_from(&self.members);
+        self.joined.clear();
     }
 
     /// Puts back what people knew before the agent's start.
@@ -50,12 +53,13 @@ impl Group {
 
     /// Of how many it holds; where it has ended of all before anybody was told, of how many it did.
     pub(crate) fn count(&self) -> u32 {
-        if self.members.is_empty() { self.joined } else { u32::try_from(self.members.len()).unwrap_or(u32::MAX) }
+        let those = if self.members.is_empty() { &self.joined } else { &self.members };
+        u32::try_from(those.len()).unwrap_or(u32::MAX)
     }
 
-    /// When it may be told that there are others; `None` if there are not.
+    /// When it may be told that it holds of others as well; `None` if it does not.
     pub(crate) fn grew_at(&self, group_every: Duration) -> Option<Moment> {
-        let grew = self.joined > 0 || self.count() > self.told;
+        let grew = self.joined.iter().any(|about| self.members.contains(about));
         self.told_at.filter(|_| grew).map(|told_at| told_at.after(group_every))
     }
 
@@ -83,7 +87,9 @@ impl Groups {
     /// One more has had it; `holds` tells whether it still does.
     pub(crate) fn join(&mut self, alert: AlertKey, holds: bool) {
         let group = self.of(Class::of(alert));
-        group.joined = group.joined.saturating_add(1);
+        if !group.known.contains(&alert.about) {
+            group.joined.insert(alert.about);
+        }
         if holds {
             group.members.insert(alert.about);
         }
@@ -91,7 +97,9 @@ impl Groups {
 
     /// Puts a member back that was told before the agent's start.
     pub(crate) fn restore(&mut self, alert: AlertKey) {
-        self.of(Class::of(alert)).members.insert(alert.about);
+        let group = self.of(Class::of(alert));
+        group.members.insert(alert.about);
+        group.known.insert(alert.about);
     }
 
     /// One has it no longer.

@@ -180,7 +180,7 @@ fn judge_present(lease: &Lease, facts: &Facts) -> (Verdict, Reason) {
         (Verdict::Missing, Reason::NoFirstBeat { waited: silence, start_within })
     } else if unheard {
         (Verdict::Waiting, Reason::FirstBeatAwaited { waited: silence, start_within })
-    } else if armed && silence >= ttl {
+    } else if armed && silence >= ttl.max(INSTANT) {
         (Verdict::Stale, Reason::LeaseRanOut { silence, ttl })
     } else if let Some(hung_after) = lease.hung_after.reached(still) {
         (Verdict::Hung, Reason::ProgressStill { still, hung_after, idle: facts.idle })
@@ -200,7 +200,7 @@ fn judge_own_word(lease: &Lease, facts: &Facts, armed: bool) -> Option<(Verdict,
     let (silence, ttl) = (facts.silence, lease.ttl);
     if facts.broken {
         Some((Verdict::Hung, Reason::SaysBroken))
-    } else if facts.failing && armed && silence >= ttl {
+    } else if facts.failing && armed && silence >= ttl.max(INSTANT) {
         Some((Verdict::Failing, Reason::FailingAndSilent { silence, ttl }))
     } else if facts.failing {
         Some((Verdict::Failing, Reason::SaysFailing { silence }))

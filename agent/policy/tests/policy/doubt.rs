@@ -230,6 +230,20 @@ fn many_short_gaps_put_off_no_verdict_for_good() {
 }
 
 #[test]
+fn nobody_is_stale_while_the_store_is_away_however_short_the_ttl() {
+    for failing in [false, true] {
+        let mut settings = strict();
+        settings.lease.ttl = Duration::ZERO;
+        let mut bench = Bench::empty();
+        bench.tell(Event::StoreFailed);
+        bench.add(settings, found_running(1, Heard { failing, ..beat(1, 100) }));
+        let because = bench.view().because;
+        let is_silent = matches!(because, Reason::LeaseRanOut { .. } | Reason::FailingAndSilent { .. });
+        assert_eq!((is_silent, bench.phase()), (false, Phase::Running), "{because}");
+    }
+}
+
+#[test]
 fn a_gap_makes_nobody_alive_again_who_was_stale_before() {
     let mut settings = settings();
     settings.lease.hung_after = Limit::At(seconds(900));
