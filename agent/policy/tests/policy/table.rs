@@ -131,9 +131,12 @@ fn started(attempt: latido_policy::Attempt) -> Event {
 
 const NOTHING_LEFT: Budget = Budget { turns: Limit::At(0), tokens: Limit::None, money: Limit::None };
 
+fn excuse() -> Excuse {
+    Excuse { since: seconds(0), length: seconds(300) }
+}
+
 fn events() -> Vec<(&'static str, Event)> {
     let (subject, present, older, newer) = (JOB, attempt(2), attempt(1), with_epoch(3, 9));
-    let excuse = Excuse { since: seconds(0), length: seconds(300) };
     let heard = |heard| Event::Heard { subject, attempt: present, heard };
     let gone = |process| Event::SupervisorGone { subject, attempt: present, process };
     let over = |attempt, class| Event::AttemptEnded { subject, attempt, ending: ending(class) };
@@ -163,7 +166,7 @@ fn events() -> Vec<(&'static str, Event)> {
         ("heard it fails", heard(Heard { failing: true, ..beat(4, 110) })),
         ("heard it stops", heard(Heard { stopping: true, ..beat(4, 110) })),
         ("heard it needs a person", heard(Heard { needs_person: true, ..beat(4, 110) })),
-        ("heard an excuse", heard(Heard { excuse: Some(excuse), ..beat(4, 110) })),
+        ("heard an excuse", heard(Heard { excuse: Some(excuse()), ..beat(4, 110) })),
         ("an older one is heard", Event::Heard { subject, attempt: older, heard: beat(9, 900) }),
         ("a newer one is heard", Event::Heard { subject, attempt: newer, heard: beat(9, 900) }),
         ("its activity is seen", Event::ActivitySeen { subject, attempt: present, idle: seconds(5) }),
