@@ -138,13 +138,12 @@ mod tests {
         let mut seen = BTreeMap::new();
         let mut told = |cpu, at| {
             let facts = facts(&mut seen, running(), worked(cpu), Duration::from_secs(at));
-            facts
-                .into_iter()
-                .map(|fact| match fact {
-                    Fact::ActivitySeen { idle, doing, .. } => (idle.as_secs(), doing.unwrap_or_default()),
-                    other => panic!("{other:?}"),
-                })
-                .collect::<Vec<_>>()
+            let mut list = Vec::new();
+            for fact in facts {
+                let Fact::ActivitySeen { idle, doing, .. } = fact else { panic!("{fact:?}") };
+                list.push((idle.as_secs(), doing.unwrap_or_default()));
+            }
+            list
         };
         let waits = "its first process sleeps in pipe_read (system call 0)".to_owned();
         assert_eq!(told(0, 100), [(0, waits.clone())], "a first look");

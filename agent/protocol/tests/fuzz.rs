@@ -1,5 +1,7 @@
 //! Mutated files and messages: each is refused with its cause, or read, written and read again as the same.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic, also in the functions it calls")]
+
 use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::path::Path;

@@ -28,8 +28,9 @@ pub(crate) enum Origin {
     Foreign,
 }
 
-/// Reads what the file is, without changing it.
+/// Reads what the file is, without changing it, and all of it at one moment: another program may be making it.
 pub(crate) fn origin(connection: &Connection) -> rusqlite::Result<Origin> {
+    let connection = connection.unchecked_transaction()?;
     let application: u32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if application == APPLICATION_ID {

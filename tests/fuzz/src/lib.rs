@@ -73,6 +73,11 @@ struct Finding {
     what: String,
 }
 
+#[expect(clippy::print_stdout, reason = "shown by the runner with the failed test, and by the long form")]
+fn say(what: &str) {
+    println!("{what}");
+}
+
 /// Gives mutations of a target's corpus to its check. `words` are pieces that mean something to the parser.
 ///
 /// The check answers what it saw, without anything that every input has differently.
@@ -83,7 +88,7 @@ struct Finding {
 pub fn fuzz(target: &str, words: &[&str], check: impl Fn(&[u8]) -> String + Send + Sync + 'static) {
     quiet_panics();
     let effort = Effort::asked_for();
-    println!("fuzz target {target}: seed {}", effort.seed);
+    say(&format!("fuzz target {target}: seed {}", effort.seed));
     let corpus = corpus(target);
     let mutator = Mutator::new(effort.seed, words, corpus.clone());
     let current = Arc::new(Mutex::new(Vec::new()));
@@ -110,7 +115,9 @@ pub fn fuzz(target: &str, words: &[&str], check: impl Fn(&[u8]) -> String + Send
         }
     };
     match result {
-        Ok(tried) => println!("fuzz target {target}: {} inputs, {} kept, nothing found", tried.count, tried.kept_count),
+        Ok(tried) => {
+            say(&format!("fuzz target {target}: {} inputs, {} kept, nothing found", tried.count, tried.kept_count));
+        }
         Err(finding) => report(target, effort, &finding),
     }
 }

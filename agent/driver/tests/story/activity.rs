@@ -1,5 +1,7 @@
 //! What is seen of an attempt from outside stands beside what its supervisor tells.
 
+use std::time::Duration;
+
 use latido_driver::{Fact, FoundState};
 use latido_protocol::Limit;
 use latido_protocol::journal::Body;
@@ -19,7 +21,7 @@ fn watched() -> World {
     let mut found = world.found(FoundState::Running, 1);
     let Fact::JobFound(job) = &mut found else { unreachable!() };
     job.job.settings.hung_after = Limit::After(5 * SECOND);
-    let beat = world.status(1, 0 * SECOND);
+    let beat = world.status(1, Duration::ZERO);
     world.step(vec![found, beat]);
     world
 }
@@ -31,9 +33,9 @@ fn reason(world: &World) -> String {
 /// The reasons of the changes of verdict that the journal holds.
 fn transitions(world: &mut World) -> Vec<String> {
     let rows = world.driver.store().entries_after(0, &["transition".to_owned()], 100).unwrap();
-    let reason = |body: &str| match serde_json::from_str(body).unwrap() {
-        Body::Transition { reason, .. } => reason,
-        other => panic!("{other:?}"),
+    let reason = |body: &str| {
+        let Body::Transition { reason, .. } = serde_json::from_str(body).unwrap() else { panic!("{body}") };
+        reason
     };
     rows.iter().map(|row| reason(&row.body)).collect()
 }

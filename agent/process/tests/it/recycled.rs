@@ -40,7 +40,7 @@ fn c149_the_second_signal_of_a_stop_never_hits_a_newcomer_with_the_same_number()
     let output = namespace.env(INSIDE, "1").stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let output = output.output().unwrap();
     let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    said.lines().filter(|line| line.starts_with("NOT TESTED")).for_each(|line| untested(line));
+    said.lines().filter(|line| line.starts_with("NOT TESTED")).for_each(untested);
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
@@ -53,7 +53,6 @@ fn inside() {
     }
     let rounds = std::env::var(ROUNDS).ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS_SHORT);
     (0..rounds).for_each(round);
-    println!("{rounds} rounds");
 }
 
 /// A job ends in the grace, its number goes to a newcomer that leads a group of that number, and then comes the second

@@ -122,7 +122,10 @@ fn a_program_that_forks_without_end_is_ended_whole() {
     wait_until("it has forked", || cgroup::members(&cgroup).len() > 20);
     attempt.stop(Duration::ZERO);
     let end = attempt.end();
-    assert!(end.proof.contains("no process of the attempt is left"), "{}", end.proof);
+    // Mostly nothing comes to the supervisor any more, and then there is nothing to look for.
+    let is_proven =
+        ["no process of the attempt is left", "has no other child"].iter().any(|text| end.proof.contains(text));
+    assert!(is_proven, "{}", end.proof);
     assert_eq!(cgroup::members(&cgroup).len(), 0);
 }
 
