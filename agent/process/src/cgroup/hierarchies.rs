@@ -67,7 +67,7 @@ struct Hierarchy {
 }
 
 impl Hierarchies {
-    /// Finds those under a folder, which is [`ROOT`] everywhere but in tests and in unusual containers. Where a cgroup
+    /// Finds those under a folder, which is [`super::ROOT`] everywhere but in tests and in unusual containers. Where a cgroup
     /// cannot be made there are none.
     pub fn under(root: &Path) -> Self {
         let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
