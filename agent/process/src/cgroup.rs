@@ -116,7 +116,7 @@ pub fn entrances(cgroup: &Cgroup) -> Result<Vec<Entrance>, CgroupError> {
 /// The pids of all that is in it and in cgroups below it. A folder that is gone has nobody in it.
 pub fn members(cgroup: &Cgroup) -> BTreeSet<u32> {
     let mut pids = BTreeSet::new();
-    for folder in &cgroup.folders {
+    for folder in made_here(cgroup) {
         walk(&folder.path, DEPTH_MAX, &mut |path| {
             let list = std::fs::read_to_string(path.join(PROCS)).unwrap_or_default();
             pids.extend(listed(&list));
@@ -133,21 +133,24 @@ pub(crate) fn listed(list: &str) -> impl Iterator<Item = u32> {
 
 /// Kills all that is in it at once, forks in flight included. `false`: this kernel or hierarchy cannot.
 pub fn kill(cgroup: &Cgroup) -> bool {
-    let unified = cgroup.folders.iter().find(|folder| folder.version == 2);
+    let unified = made_here(cgroup).find(|folder| folder.version == 2);
     unified.is_some_and(|folder| put(&folder.path.join("cgroup.kill"), "1").is_ok())
 }
 
 /// Removes it with the cgroups below it. `false`: something is still in it.
 pub fn remove(cgroup: &Cgroup) -> bool {
     let mut removed = true;
-    for folder in &cgroup.folders {
-        // Never anything that was not made here, whatever a record says.
-        if folder.path.parent().and_then(Path::file_name).is_none_or(|base| base != BASE) {
-            continue;
-        }
+    for folder in made_here(cgroup) {
         walk(&folder.path, DEPTH_MAX, &mut |path| removed &= remove_folder(path));
     }
     removed
+}
+
+/// Its folders that are named as those that are made here. Whatever else a damaged record names, nobody in it is the
+/// attempt's, is killed or is removed.
+fn made_here(cgroup: &Cgroup) -> impl Iterator<Item = &CgroupFolder> {
+    let is_ours = |path: &Path| path.parent().and_then(Path::file_name).is_some_and(|base| base == BASE);
+    cgroup.folders.iter().filter(move |folder| is_ours(&folder.path))
 }
 
 fn remove_folder(path: &Path) -> bool {
@@ -215,11 +218,17 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_removed_that_is_no_cgroup_of_an_attempt() {
+    fn nobody_is_found_and_nothing_is_removed_in_what_is_no_cgroup_of_an_attempt() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("precious");
         std::fs::create_dir(&path).unwrap();
-        remove(&Cgroup { folders: vec![CgroupFolder { path: path.clone(), version: 2, controllers: vec![] }] });
+        std::fs::write(path.join(PROCS), format!("{}\n", std::process::id())).unwrap();
+        std::fs::write(path.join("cgroup.kill"), "").unwrap();
+        let named = Cgroup { folders: vec![CgroupFolder { path: path.clone(), version: 2, controllers: vec![] }] };
+        remove(&named);
         assert!(path.exists());
+        assert_eq!(members(&named), BTreeSet::new());
+        assert!(!kill(&named));
+        assert_eq!(std::fs::read_to_string(path.join("cgroup.kill")).unwrap(), "");
     }
 }
