@@ -97,3 +97,30 @@ fn a_user_that_is_not_there_is_told_at_the_launch() {
     let ran = world.latido(&["run", "--name", "a", "--user", "nobody-of-this-name", "--", "true"]).ends_with(125);
     assert!(ran.stderr.contains("run as nobody-of-this-name"), "{ran:?}");
 }
+
+#[test]
+fn a_dry_run_says_everything_of_the_launch() {
+    let world = World::new();
+    let options =
+        ["--umask", "027", "--nice", "7", "--rlimit", "nofile=64..128", "--environment", "clean", "--best-effort"];
+    let config = "[policy.default.launch]\nsigpipe = \"ignore\"\ncgroup = \"none\"\npids_max = 20\n";
+    fs::write(world.home().join("latido.toml"), config).unwrap();
+    let mut words = vec!["run", "--dry-run", "--config", "latido.toml", "--memory-max", "2GiB"];
+    words.extend(options);
+    words.extend(["--", "true"]);
+    let said = world.latido(&words).ends_with(0).stdout;
+    let line = said.lines().find(|line| line.starts_with("launch")).unwrap();
+    for part in [
+        "umask 027",
+        "nice 7",
+        "nofile 64..128",
+        "environment clean",
+        "memory 2GiB",
+        "20 processes",
+        "limits best-effort",
+        "SIGPIPE ignored",
+        "no cgroup",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+}

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use latido::jobs::make::NewJob;
 use latido::settings::{MoneyLimit, SizeLimit};
-use latido_protocol::files::{Budget, EnvironmentFrom, JobSettings, LaunchSettings};
+use latido_protocol::files::{Budget, CgroupPlace, Enforcement, EnvironmentFrom, JobSettings, LaunchSettings, Sigpipe};
 use latido_protocol::{FORMAT_VERSION, SubjectName};
 use serde::Serialize;
 
@@ -85,7 +85,15 @@ fn launch_words(launch: &LaunchSettings) -> String {
         EnvironmentFrom::Clean => Some("environment clean".to_owned()),
         EnvironmentFrom::List(names) => Some(format!("environment {}", names.join(","))),
     };
-    let limits = launch.rlimits.iter().map(|(name, limit)| format!("{name} {}", limit.soft));
+    let cgroup = match &launch.cgroup {
+        CgroupPlace::Auto => None,
+        CgroupPlace::None => Some("no cgroup".to_owned()),
+        CgroupPlace::Under(folder) => Some(format!("cgroup under {}", folder.display())),
+    };
+    let limits = launch.rlimits.iter().map(|(name, limit)| {
+        let hard = limit.hard.filter(|hard| *hard != limit.soft).map(|hard| format!("..{hard}")).unwrap_or_default();
+        format!("{name} {}{hard}", limit.soft)
+    });
     let words = [
         launch.user.as_ref().map(|user| format!("user {user}")),
         launch.group.as_ref().map(|group| format!("group {group}")),
@@ -94,6 +102,9 @@ fn launch_words(launch: &LaunchSettings) -> String {
         environment,
         launch.memory_max.map(|max| format!("memory {}", SizeLimit(Some(max)))),
         launch.pids_max.map(|max| format!("{max} processes")),
+        (launch.limits == Enforcement::BestEffort).then(|| "limits best-effort".to_owned()),
+        (launch.sigpipe == Sigpipe::Ignore).then(|| "SIGPIPE ignored".to_owned()),
+        cgroup,
     ];
     let text = words.into_iter().flatten().chain(limits).collect::<Vec<_>>().join(", ");
     if text.is_empty() { "as this command is".to_owned() } else { text }
