@@ -7,4 +7,5 @@ mod orphans;
 mod records;
 mod removed;
 mod storm;
+mod unkillable;
 mod workspace;

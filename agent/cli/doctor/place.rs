@@ -176,7 +176,7 @@ pub(super) fn supervisors(state: &StateDir) -> Check {
     let troubled: Vec<String> = running
         .iter()
         .filter_map(|(job, AttemptFacts { records, doubt, .. })| {
-            let told = records.status.as_ref().and_then(|status| status.trouble.words());
+            let told = records.status.as_ref().and_then(|status| status.trouble_words());
             Some(format!("job {job}: {}", doubt.clone().or(told)?))
         })
         .collect();

@@ -49,6 +49,13 @@ pub struct AttemptFacts {
     pub doubt: Option<String>,
 }
 
+impl AttemptFacts {
+    /// What SIGKILL has not ended, in words, as its supervisor tells it.
+    pub fn unkilled(&self) -> Option<String> {
+        self.records.status.as_ref().filter(|_| self.state == AttemptState::Running).and_then(Status::unkilled)
+    }
+}
+
 /// A live process of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Living {

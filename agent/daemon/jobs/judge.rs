@@ -91,7 +91,7 @@ pub fn subject_status(facts: &JobFacts, at: WallTime) -> SubjectStatus {
         state: status.and_then(|status| status.state.clone()),
         errors: status.map_or(0, |status| status.errors),
         outcome: end.map(|end| end.outcome.clone()),
-        trouble: status.filter(|_| lives).and_then(|status| status.trouble.words()),
+        trouble: status.filter(|_| lives).and_then(|status| status.trouble_words()),
         next: next(facts),
         place: None,
         slots: facts.job.as_ref().map(|job| job.settings.slots.clone()).unwrap_or_default(),
@@ -188,6 +188,7 @@ fn phase(facts: &JobFacts) -> Phase {
         AttemptState::Dead { .. } | AttemptState::Orphaned { .. } | AttemptState::Unknown { .. } => Phase::Held,
         AttemptState::Launching | AttemptState::Running if wants_pause => Phase::Paused,
         AttemptState::Launching => Phase::Launching,
+        AttemptState::Running if latest.unkilled().is_some() => Phase::Held,
         AttemptState::Running if latest.records.status.as_ref().is_some_and(|status| status.stopping) => {
             Phase::Draining
         }

@@ -10,7 +10,7 @@ use latido_protocol::{SubjectName, WallTime};
 
 use super::client::{self, AGENT_WITHIN, POKE_WITHIN};
 use super::clock::{self, Deadline};
-use super::inspect::{self, AttemptState, JobFacts, LAUNCH_WITHIN};
+use super::inspect::{self, AttemptFacts, AttemptState, JobFacts, LAUNCH_WITHIN};
 use super::launch::{self, LaunchError, LaunchOrder, Launched, Ordered};
 use super::recover::{self, OrphanError};
 use super::wanted::{self, WantError};
@@ -125,7 +125,10 @@ pub fn resume(state: &StateDir, job: &SubjectName, by: &str, because: &str) -> R
             return Ok(Resumed::RunsAlready { attempt: latest });
         }
         match state_of_latest {
-            Some(AttemptState::Running) => return Ok(Resumed::RunsAlready { attempt: latest }),
+            Some(AttemptState::Running) => {
+                refuse_unkilled(job, &facts)?;
+                return Ok(Resumed::RunsAlready { attempt: latest });
+            }
             Some(AttemptState::Launching) if deadline.has_passed() => {
                 return Err(ResumeError::Unknown {
                     job: job.clone(),
@@ -182,6 +185,14 @@ fn end_left(job: &SubjectName, facts: &JobFacts, attempt: u32) -> Result<(), Res
     }
 }
 
+/// A job whose stop waits for the kernel neither runs nor may be run beside.
+fn refuse_unkilled(job: &SubjectName, facts: &JobFacts) -> Result<(), ResumeError> {
+    match facts.latest.as_ref().and_then(AttemptFacts::unkilled) {
+        Some(why) => Err(ResumeError::Refused { job: job.clone(), phase: Phase::Held, why }),
+        None => Ok(()),
+    }
+}
+
 /// Resumes a job through its agent: records that it is wanted, tells the agent, and waits for the new attempt.
 ///
 /// # Errors
@@ -203,6 +214,7 @@ pub fn resume_through_agent(
             .as_ref()
             .is_some_and(|latest| matches!(latest.state, AttemptState::Running | AttemptState::Launching));
         if lives {
+            refuse_unkilled(job, &facts)?;
             return Ok(Resumed::RunsAlready { attempt: known });
         }
         let gone = facts.job.as_ref().map(|job| &job.directory).filter(|directory| !directory.is_dir());

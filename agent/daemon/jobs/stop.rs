@@ -82,7 +82,7 @@ pub enum StopError {
         message: String,
     },
     /// It did not end in time.
-    #[error("see job {job} end within {within:?}")]
+    #[error("{}", still_there(job, *within, living))]
     StillThere {
         /// which
         job: SubjectName,
@@ -115,6 +115,14 @@ pub enum StopError {
         /// why
         source: RecoverError,
     },
+}
+
+fn still_there(job: &SubjectName, within: Duration, living: &[Living]) -> String {
+    if living.is_empty() {
+        format!("see job {job} end within {within:?}")
+    } else {
+        format!("kill all of job {job}: {} lives after SIGKILL and {within:?}", inspect::list(living))
+    }
 }
 
 /// Stops a job and waits until it has ended.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use latido_policy::{Moment, SubjectId, SubjectView};
 use latido_protocol::registry::RegistryStatus;
-use latido_protocol::status::{Next, SubjectKind, SubjectStatus};
+use latido_protocol::status::{Next, Phase, SubjectKind, SubjectStatus};
 use latido_protocol::{Span, SubjectName};
 use latido_store::Store;
 
@@ -63,6 +63,7 @@ impl<S: Store> Driver<S> {
         {
             reason = format!("{reason}: {words}");
         }
+        let unkilled = running && status.is_some_and(|status| !status.survivors.is_empty());
         let mut reason = with_doing(reason, view.verdict, latest);
         if let Some(baseline) = view.baseline {
             let since = Span(now.since(baseline));
@@ -74,7 +75,8 @@ impl<S: Store> Driver<S> {
             verdict: translate::verdict(view.verdict),
             reason,
             since: self.moment_to_wall(view.since),
-            phase: translate::phase(view.phase),
+            // The policy waits for the end of its stop; for people a stop that waits for the kernel is no stop.
+            phase: if unkilled { Phase::Held } else { translate::phase(view.phase) },
             host: latest.start.as_ref().map(|start| start.host.clone()).unwrap_or_default(),
             policy: latest.job.settings.policy.clone(),
             last_beat: status.and_then(|status| status.last_beat),
@@ -88,7 +90,7 @@ impl<S: Store> Driver<S> {
             state: status.and_then(|status| status.state.clone()),
             errors: status.map_or(0, |status| status.errors),
             outcome: end.map(|end| end.outcome.clone()),
-            trouble: status.filter(|_| running).and_then(|status| status.trouble.words()),
+            trouble: status.filter(|_| running).and_then(|status| status.trouble_words()),
             next: next(view, latest, now),
             place: view.place,
             slots: latest.job.settings.slots.clone(),

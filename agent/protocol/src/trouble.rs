@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Outcome;
+use crate::files::Status;
 
 /// What a supervisor has trouble with while it does its other work. Nothing of it is a beat, and none of it ends a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +43,20 @@ impl Trouble {
         });
         let words: Vec<String> = [unrecorded, unwritten].into_iter().flatten().collect();
         (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+impl Status {
+    /// What somebody has to look at, in words: what SIGKILL has not ended, and what its supervisor has trouble with.
+    pub fn trouble_words(&self) -> Option<String> {
+        let words: Vec<String> = self.unkilled().into_iter().chain(self.trouble.words()).collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// What SIGKILL has not ended, in words: the stop is not over, and no other attempt may begin.
+    pub fn unkilled(&self) -> Option<String> {
+        let pids: Vec<String> = self.survivors.iter().map(|process| process.pid.to_string()).collect();
+        (!pids.is_empty()).then(|| format!("kill not confirmed: SIGKILL has not ended pid {}", pids.join(", ")))
     }
 }
 
