@@ -101,9 +101,9 @@ fn a_user_that_is_not_there_is_told_at_the_launch() {
 #[test]
 fn a_dry_run_says_everything_of_the_launch() {
     let world = World::new();
-    let options =
-        ["--umask", "027", "--nice", "7", "--rlimit", "nofile=64..128", "--environment", "clean", "--best-effort"];
-    let config = "[policy.default.launch]\nsigpipe = \"ignore\"\ncgroup = \"none\"\npids_max = 20\n";
+    let options = ["--umask", "027", "--nice", "7", "--rlimit", "nofile=64..128", "--environment", "clean"];
+    let config =
+        "[policy.default.launch]\nsigpipe = \"ignore\"\ncgroup = \"none\"\npids_max = 20\nlimits = \"best-effort\"\n";
     fs::write(world.home().join("latido.toml"), config).unwrap();
     let mut words = vec!["run", "--dry-run", "--config", "latido.toml", "--memory-max", "2GiB"];
     words.extend(options);
