@@ -3,29 +3,47 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::Parser;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// Seeds between two lines that tell how far it has come.
 const TOLD_EVERY: u64 = 10_000;
 
 /// Failing seeds after which no more are looked for.
 const FAILURES_MAX: usize = 20;
 
+/// Runs the driver through worlds of faults, each made from its seed.
+#[derive(Debug, clap::Parser)]
+struct Options {
+    /// How many seeds
+    #[arg(long, default_value_t = 100_000)]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Tell the story of this one alone; of one that fails the shortest that can be found
+    #[arg(long, conflicts_with_all = ["seeds", "from", "steady"])]
+    seed: Option<u64>,
+    /// Run so many jobs without any fault, to measure the speed
+    #[arg(long, value_name = "JOBS", conflicts_with_all = ["seeds", "from"])]
+    steady: Option<usize>,
+    /// For so many days of theirs
+    #[arg(long, default_value_t = 1, requires = "steady")]
+    days: u32,
+}
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |name: &str| {
-        let at = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(at + 1)?.parse::<u64>().ok()
-    };
-    if let Some(seed) = number("--seed") {
+    let options = Options::parse();
+    if let Some(seed) = options.seed {
         return explain(seed);
     }
-    if let Some(jobs) = number("--steady") {
-        let days = number("--days").unwrap_or(1);
-        let run = latido_simulation::steady(usize::try_from(jobs).unwrap_or(1), Duration::from_secs(86_400 * days));
+    if let Some(jobs) = options.steady {
+        let run = latido_simulation::steady(jobs, DAY * options.days);
         say(&format!("{} passes, {} s of subjects, {:?}", run.steps, run.subject_time.as_secs(), run.failure));
         return ExitCode::SUCCESS;
     }
-    let from = number("--from").unwrap_or(0);
-    many(from, number("--seeds").unwrap_or(100_000))
+    many(options.from, options.seeds)
 }
 
 fn explain(seed: u64) -> ExitCode {
