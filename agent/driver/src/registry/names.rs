@@ -6,33 +6,21 @@
 
 use std::collections::BTreeSet;
 use std::hash::Hash;
-use std::num::NonZeroU32;
+
+use hashbrown::HashTable;
 
 use crate::translate::fingerprint;
-
-/// Places of the index for each name at least: with half of them empty a search meets another name now and then.
-const PLACES_EACH: usize = 2;
-
-/// Places to begin with.
-const PLACES_MIN: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Names<N> {
     names: Vec<Option<N>>,
     free: BTreeSet<u32>,
-    index: Vec<Option<Place>>,
-}
-
-/// Where a name is found: at the place that its hash names, or behind it without a gap.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    hash: NonZeroU32,
-    number: u32,
+    index: HashTable<u32>,
 }
 
 impl<N> Default for Names<N> {
     fn default() -> Self {
-        Self { names: Vec::new(), free: BTreeSet::new(), index: Vec::new() }
+        Self { names: Vec::new(), free: BTreeSet::new(), index: HashTable::new() }
     }
 }
 
@@ -40,11 +28,11 @@ impl<N: Clone + Ord + Hash> Names<N> {
     /// Makes room for so many more names.
     pub(super) fn reserve(&mut self, count: usize) {
         self.names.reserve(count);
-        self.grow_index(self.names.len() + count);
+        self.index.reserve(count, hash_in(&self.names));
     }
 
     pub(super) fn number(&self, name: &N) -> Option<u32> {
-        self.find(name).map(|(_, number)| number)
+        self.index.find(hash(name), |number| self.name(*number) == Some(name)).copied()
     }
 
     pub(super) fn name(&self, number: u32) -> Option<&N> {
@@ -61,16 +49,16 @@ impl<N: Clone + Ord + Hash> Names<N> {
             // Four thousand million names do not fit into memory.
             u32::try_from(self.names.len() - 1).unwrap_or(u32::MAX)
         });
-        self.grow_index(self.names.len());
-        self.enter(Place { hash: hash(&name), number });
+        self.index.insert_unique(hash(&name), number, hash_in(&self.names));
         self.names[number as usize] = Some(name);
         number
     }
 
     pub(super) fn remove(&mut self, number: u32) {
-        let Some((place, _)) = self.name(number).and_then(|name| self.find(name)) else { return };
-        self.vacate(place);
-        self.names[number as usize] = None;
+        let Some(name) = self.names.get_mut(number as usize).and_then(Option::take) else { return };
+        if let Ok(entry) = self.index.find_entry(hash(&name), |found| *found == number) {
+            entry.remove();
+        }
         self.free.insert(number);
     }
 
@@ -86,62 +74,16 @@ impl<N: Clone + Ord + Hash> Names<N> {
         all.sort_unstable();
         all.into_iter()
     }
-
-    fn find(&self, name: &N) -> Option<(usize, u32)> {
-        let hash = hash(name);
-        let mut at = self.first(hash);
-        while let Some(place) = *self.index.get(at)? {
-            if place.hash == hash && self.name(place.number) == Some(name) {
-                return Some((at, place.number));
-            }
-            at = self.behind(at);
-        }
-        None
-    }
-
-    fn grow_index(&mut self, count: usize) {
-        let wanted = (count * PLACES_EACH).next_power_of_two().max(PLACES_MIN);
-        if wanted > self.index.len() {
-            let places = std::mem::replace(&mut self.index, vec![None; wanted]);
-            places.into_iter().flatten().for_each(|place| self.enter(place));
-        }
-    }
-
-    fn enter(&mut self, place: Place) {
-        let mut at = self.first(place.hash);
-        while self.index[at].is_some() {
-            at = self.behind(at);
-        }
-        self.index[at] = Some(place);
-    }
-
-    /// Empties a place, and moves those behind it up, so that no gap keeps them from being found.
-    fn vacate(&mut self, mut gap: usize) {
-        self.index[gap] = None;
-        let mut at = self.behind(gap);
-        while let Some(place) = self.index[at] {
-            let behind = |from: usize| at.wrapping_sub(from) & (self.index.len() - 1);
-            if behind(self.first(place.hash)) >= behind(gap) {
-                self.index.swap(gap, at);
-                gap = at;
-            }
-            at = self.behind(at);
-        }
-    }
-
-    fn first(&self, hash: NonZeroU32) -> usize {
-        // The lowest bit is always set.
-        (hash.get() >> 1) as usize & self.index.len().saturating_sub(1)
-    }
-
-    fn behind(&self, at: usize) -> usize {
-        (at + 1) & (self.index.len() - 1)
-    }
 }
 
-fn hash(name: &impl Hash) -> NonZeroU32 {
-    let wide = fingerprint(name).0;
-    NonZeroU32::MIN | (wide ^ (wide >> 32)) as u32
+/// The same on every machine and in every run.
+fn hash(name: &impl Hash) -> u64 {
+    fingerprint(name).0
+}
+
+/// The hash of the name behind a number, for the index when it grows.
+fn hash_in<N: Hash>(names: &[Option<N>]) -> impl Fn(&u32) -> u64 {
+    |number| names.get(*number as usize).and_then(Option::as_ref).map_or(0, hash)
 }
 
 #[cfg(test)]
@@ -172,6 +114,7 @@ mod tests {
             }
             if step % 97 == 0 {
                 assert!((0..700).all(|name| names.number(&name) == known.get(&name).copied()), "step {step}");
+                assert_eq!(names.index.len(), known.len(), "who has gone leaves nothing behind");
             }
         }
         assert!(known.len() > 100 && names.numbers_end() <= 700);
