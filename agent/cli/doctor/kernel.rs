@@ -1,12 +1,10 @@
 //! Checks of what this kernel, as it is set up here, lets latido do: limits of cgroups, watches of files, clocks.
 
 use std::path::Path;
-use std::time::Duration;
 
-use latido::jobs::clock::wall_time;
+use latido::jobs::clock::{since_boot, wall_time};
 use latido_process::cgroup::{self, Hierarchies};
 use rustix::fs::inotify::{self, CreateFlags};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::Check;
 
@@ -54,11 +52,7 @@ pub(super) fn inotify() -> Check {
 /// The clocks by which silence is measured run, and the calendar was set.
 pub(super) fn clocks() -> Check {
     let name = "clocks";
-    let since_boot = |id| {
-        let time = clock_gettime(id);
-        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
-    };
-    let (monotonic, boottime) = (since_boot(ClockId::Monotonic), since_boot(ClockId::Boottime));
+    let (monotonic, boottime) = since_boot();
     if boottime < monotonic {
         return Check::warn(
             name,

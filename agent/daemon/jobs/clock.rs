@@ -12,6 +12,12 @@ pub fn wall_time() -> WallTime {
     SystemTime::now().into()
 }
 
+/// The two clocks by which the agent measures silence: without and with the time in which the machine slept.
+pub fn since_boot() -> (Duration, Duration) {
+    let reading = crate::clock::reading();
+    (reading.monotonic, reading.boottime)
+}
+
 #[expect(clippy::disallowed_methods, reason = "the one place where deadlines get their start")]
 fn instant() -> Instant {
     Instant::now()
