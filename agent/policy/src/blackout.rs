@@ -126,20 +126,27 @@ impl Blackout {
 
     /// Answers whether a sweep may act in which so many fall silent of `watched`. If not, a new baseline holds.
     pub(crate) fn believes(&mut self, voices: Voices, silent: Silent, watched: u32, now: Moment) -> bool {
-        let Silent { fresh, ahead } = silent;
-        let settings = self.settings;
+        let is_mass = self.is_mass(voices, silent, watched, now);
         let together = self.together(voices, now);
-        together.count = together.count.saturating_add(fresh);
-        let stale = together.count.saturating_add(ahead);
-        let Limit::At(share) = settings.share_percent else { return true };
-        let is_share = u64::from(stale) * 100 >= u64::from(share) * u64::from(watched);
-        if fresh == 0 || stale < settings.count_min.max(1) || !is_share {
+        together.count = together.count.saturating_add(silent.fresh);
+        if !is_mass {
             return true;
         }
+        let stale = together.count.saturating_add(silent.ahead);
         *together = Together { count: 0, since: now };
         self.baseline = now;
         self.begin(BlackoutCause::MassStaleness { stale, watched }, now);
         false
+    }
+
+    /// Answers whether so many of `watched` are too many to be believed, with those that are counted together with them.
+    pub(crate) fn is_mass(&mut self, voices: Voices, silent: Silent, watched: u32, now: Moment) -> bool {
+        let Silent { fresh, ahead } = silent;
+        let stale = self.together(voices, now).count.saturating_add(fresh).saturating_add(ahead);
+        let BlackoutSettings { share_percent, count_min } = self.settings;
+        let Limit::At(share) = share_percent else { return false };
+        let is_share = u64::from(stale) * 100 >= u64::from(share) * u64::from(watched);
+        fresh > 0 && stale >= count_min.max(1) && is_share
     }
 
     /// Since when those are counted together that turn stale in a sweep at `now`. Who was counted since is counted already.

@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 
 pub use action::{ClaimList, Refusal, RegistryAction, RegistryAnswer, Sweep};
 pub use event::{FoundWorker, RegistryEvent, Speaker, Ticket};
+pub(crate) use sweep::LOOKED_AHEAD_MAX;
 pub use view::{GroupView, WorkerView};
 use workers::Workers;
 

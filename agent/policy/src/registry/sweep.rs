@@ -1,6 +1,6 @@
 //! What is due: first beats that did not come, and leases that ran out.
 
-use crate::blackout::{Silent, TOGETHER_FOR};
+use crate::blackout::TOGETHER_FOR;
 use crate::worker::{Turn, Worker};
 use crate::{AfterRelease, Judgement, Moment, Reason, ReleasedClaim, Verdict, WorkerId};
 
@@ -11,9 +11,9 @@ use super::{Registry, RegistryAction, Sweep};
 /// every one of them has a journal entry of its own.
 const NAMED_MAX: usize = 100;
 
-/// Workers that a sweep looks at before their time, where one falls silent. All of an ordinary fleet; of a million those of
-/// the next second or so, and the sweep is later by well under a millisecond.
-const LOOKED_AHEAD_MAX: usize = 1 << 13;
+/// Workers that a sweep looks at before their time, where they could be too many to be believed. All of an ordinary fleet;
+/// of a million those of the next second or so, and the sweep is later by well under a millisecond.
+pub(crate) const LOOKED_AHEAD_MAX: u32 = 1 << 13;
 
 /// Workers that are looked at in one go. The others are due at once again, so that whoever carries out a death, in some ten
 /// microseconds, hears and judges everybody else meanwhile.
@@ -21,8 +21,8 @@ const LOOKS_MAX: usize = 4096;
 
 impl Registry {
     /// Takes out all whom there is to look at, and answers how many of those that were heard since `baseline` would turn
-    /// missing or dead, and how many are about to follow them. Each is counted once, also where its turn comes later.
-    pub(crate) fn gather_due(&mut self, baseline: Moment, now: Moment) -> Silent {
+    /// missing or dead. Each is counted once, also where its turn comes later.
+    pub(crate) fn gather_due(&mut self, baseline: Moment, now: Moment) -> u32 {
         self.begin(now);
         let counted = self.due.len();
         self.due.extend(core::iter::from_fn(|| self.wheel.take_due(now)).map(WorkerId));
@@ -33,18 +33,17 @@ impl Registry {
         let is_fresh = |worker: &&WorkerId| {
             self.record(**worker).is_some_and(|record| record.heard_at >= baseline && is_due(record))
         };
-        let fresh = u32::try_from(self.due[counted..].iter().filter(is_fresh).count()).unwrap_or(u32::MAX);
-        Silent { fresh, ahead: if fresh > 0 { self.count_ahead(baseline, now) } else { 0 } }
+        u32::try_from(self.due[counted..].iter().filter(is_fresh).count()).unwrap_or(u32::MAX)
     }
 
     /// How many have missed beats, and turn missing or dead within an interval. Those are looked at whose place among the
     /// deadlines comes first.
-    fn count_ahead(&self, baseline: Moment, now: Moment) -> u32 {
+    pub(crate) fn count_ahead(&self, baseline: Moment, now: Moment) -> u32 {
         let is_ahead = |worker: &WorkerId| {
             let Some((record, registration)) = self.workers.whole(*worker) else { return false };
             record.heard_at >= baseline && record.is_about_to_fall_silent(registration, baseline, now)
         };
-        let next = self.wheel.filed(now.after(TOGETHER_FOR)).map(WorkerId).take(LOOKED_AHEAD_MAX);
+        let next = self.wheel.filed(now.after(TOGETHER_FOR)).map(WorkerId).take(LOOKED_AHEAD_MAX as usize);
         u32::try_from(next.filter(is_ahead).count()).unwrap_or(u32::MAX)
     }
 
@@ -180,7 +179,7 @@ mod tests {
         while registry.poll_action().is_some() {}
         let (mut fresh, mut dead, mut reports) = (Vec::new(), Vec::new(), Vec::new());
         while registry.poll_timeout().is_some_and(|next| next <= at(61)) {
-            fresh.push(registry.gather_due(Moment::ORIGIN, at(61)).fresh);
+            fresh.push(registry.gather_due(Moment::ORIGIN, at(61)));
             assert_eq!(registry.live_count(), WORKERS - dead.len() as u32);
             registry.sweep(Moment::ORIGIN, at(61));
             let before = dead.len();
