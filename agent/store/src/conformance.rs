@@ -10,7 +10,7 @@ mod registry;
 /// One item: what it shows, and the check.
 type Item = (&'static str, fn(&mut dyn Store) -> Result<(), StoreError>);
 
-const ITEMS: [Item; 26] = [
+const ITEMS: [Item; 27] = [
     ("a new store is empty", a_new_store_is_empty),
     ("entries are numbered from 1 without holes", entries_are_numbered_without_holes),
     ("entries keep every field", entries_keep_every_field),
@@ -33,6 +33,7 @@ const ITEMS: [Item; 26] = [
     ("changes of the registry are made in their order", registry::changes_are_made_in_order),
     ("a reap releases what its worker holds", registry::a_reap_releases),
     ("a reap that meets something else does nothing", registry::a_reap_meets_its_condition_or_does_nothing),
+    ("what follows a death is what holds", registry::what_follows_a_death_is_what_holds),
     ("the newest beat stands in its row", registry::the_newest_beat_stands_in_its_row),
     ("a row that is written is newer than its beats", registry::a_row_that_is_written_is_newer_than_its_beats),
     ("beats outlive a round", registry::beats_outlive_a_round),

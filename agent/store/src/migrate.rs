@@ -6,12 +6,13 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: u32 = 0x6c61_7469;
 
 /// Every step, in order. The version of a file is the number of steps it has taken.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("../migrations/sqlite/0001_rows_and_journal.sql"),
     include_str!("../migrations/sqlite/0002_alert_standing.sql"),
     include_str!("../migrations/sqlite/0003_registry.sql"),
     include_str!("../migrations/sqlite/0004_beats.sql"),
     include_str!("../migrations/sqlite/0005_baseline.sql"),
+    include_str!("../migrations/sqlite/0006_deaths.sql"),
 ];
 
 /// The version of a file that has taken every step.

@@ -28,6 +28,10 @@ const AUTOCHECKPOINT_PAGES: u32 = 1000;
 /// empties the log by itself, so that a log of usual size is written over instead of being cut and grown again.
 pub const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
+/// Pages that a connection keeps in memory at most, in KiB: what a commit of some thousand records changes, so that none of
+/// them is written twice.
+const CACHE_KIB: i64 = 16 * 1024;
+
 /// Prepared statements kept: all that the store has.
 const STATEMENTS: usize = 32;
 
@@ -93,6 +97,7 @@ fn settle(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "wal_autocheckpoint", AUTOCHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", LOG_BYTES_MAX.cast_signed())?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)
 }

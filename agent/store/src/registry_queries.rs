@@ -7,10 +7,19 @@ use crate::registry::{
     BeatRow, DEAD_SILENT, GroupRow, RegistryRows, RegistryWrite, TargetRow, WorkerRow, refused_name,
 };
 
-const REAP: &str =
-    "update workers set standing = ?5, verdict = ?6, beat_ms = ?7, heard_ms = ?4, sequence = ?8, state = ?9,
-                                       active_job = ?10, errors = ?11
-                    where name = ?1 and instance = ?2 and epoch = ?3 and heard_ms <= ?4 and standing not like 'dead%'";
+/// What a death needs, inside its transaction: the same registration of the same instance, not dead, and not heard later.
+/// All that is dead sorts between `dead` and `deae`.
+const MAY_DIE: &str = "select 1 from workers
+                       where name = ?1 and instance = ?2 and epoch = ?3 and heard_ms <= ?4
+                         and not (standing >= 'dead' and standing < 'deae')
+                         and not exists (select 1 from worker_deaths where name = ?1 and epoch = ?3)";
+
+const DIE: &str = "insert or replace into worker_deaths
+                       (name, epoch, verdict, beat_ms, heard_ms, sequence, state, active_job, errors)
+                   values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+
+/// Whoever's row is written or removed has no other death than the one that the row tells of.
+const REVIVE: &str = "delete from worker_deaths where name = ?1";
 
 const UNASSIGN: &str = "update targets set holder = null, event = null, pickups = pickups + 1 where holder = ?1";
 
@@ -23,8 +32,13 @@ pub(crate) fn write(
     if writes.is_empty() {
         return Ok(());
     }
-    // Many die together: their statements are looked up once.
-    let mut deaths = Deaths { reap: connection.prepare_cached(REAP)?, unassign: connection.prepare_cached(UNASSIGN)? };
+    // Many die or come together: their statements are looked up once.
+    let mut deaths = Deaths {
+        may_die: connection.prepare_cached(MAY_DIE)?,
+        die: connection.prepare_cached(DIE)?,
+        unassign: connection.prepare_cached(UNASSIGN)?,
+        revive: connection.prepare_cached(REVIVE)?,
+    };
     for write in writes {
         if !write_one(connection, write, &mut deaths)? {
             refused.extend(refused_name(write));
@@ -35,8 +49,10 @@ pub(crate) fn write(
 
 /// The statements of a death.
 struct Deaths<'a> {
-    reap: CachedStatement<'a>,
+    may_die: CachedStatement<'a>,
+    die: CachedStatement<'a>,
     unassign: CachedStatement<'a>,
+    revive: CachedStatement<'a>,
 }
 
 fn write_one(connection: &Connection, write: &RegistryWrite, deaths: &mut Deaths<'_>) -> rusqlite::Result<bool> {
@@ -44,31 +60,29 @@ fn write_one(connection: &Connection, write: &RegistryWrite, deaths: &mut Deaths
         RegistryWrite::Group(GroupRow { name, instance }) => connection
             .prepare_cached("insert or replace into worker_groups (name, instance) values (?1, ?2)")?
             .execute(params![name, bound(*instance)])?,
-        RegistryWrite::Worker(row) => write_worker(connection, row)?,
+        RegistryWrite::Worker(row) => {
+            let written = write_worker(connection, row)?;
+            if written > 0 {
+                deaths.revive.execute([&row.name])?;
+            }
+            written
+        }
         RegistryWrite::Reap { name, instance, epoch, beat, verdict } => {
             let BeatRow { at_ms, heard_ms, sequence, state, active_job, errors } = beat;
-            let reaped = deaths.reap.execute(params![
-                name,
-                bound(*instance),
-                bound(*epoch),
-                bound(*heard_ms),
-                DEAD_SILENT,
-                verdict,
-                at_ms.map(bound),
-                bound(*sequence),
-                state,
-                active_job,
-                bound(*errors),
-            ])?;
-            if reaped > 0 {
-                deaths.unassign.execute([name])?;
+            let (epoch, heard_ms) = (bound(*epoch), bound(*heard_ms));
+            if !deaths.may_die.exists(params![name, bound(*instance), epoch, heard_ms])? {
+                return Ok(false);
             }
-            reaped
+            let (at_ms, sequence, errors) = (at_ms.map(bound), bound(*sequence), bound(*errors));
+            deaths.die.execute(params![name, epoch, verdict, at_ms, heard_ms, sequence, state, active_job, errors])?;
+            deaths.unassign.execute([name])?;
+            return Ok(true);
         }
         RegistryWrite::RemoveWorker { name, epoch } => {
             let sql = "delete from workers where name = ?1 and epoch = ?2";
             if connection.prepare_cached(sql)?.execute(params![name, bound(*epoch)])? > 0 {
                 deaths.unassign.execute([name])?;
+                deaths.revive.execute([name])?;
             }
             return Ok(true);
         }
@@ -152,6 +166,7 @@ pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<(RegistryRows, b
     let all = "select name, worker_group, instance, epoch, standing, verdict, interval_ms, ttl_ms, start_ms, host, pid,
                       registered_ms, beat_ms, heard_ms, sequence, state, active_job, errors
                from workers order by name";
+    let workers = connection.prepare_cached(all)?.query_map([], worker)?.collect::<rusqlite::Result<_>>()?;
     let rows = RegistryRows {
         epoch,
         listened_ms,
@@ -160,7 +175,7 @@ pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<(RegistryRows, b
             .prepare_cached("select name, instance from worker_groups order by name")?
             .query_map([], group)?
             .collect::<rusqlite::Result<_>>()?,
-        workers: connection.prepare_cached(all)?.query_map([], worker)?.collect::<rusqlite::Result<_>>()?,
+        workers: with_deaths(connection, workers)?,
         targets: connection
             .prepare_cached("select name, holder, epoch, event, pickups from targets order by name")?
             .query_map([], target)?
@@ -168,6 +183,36 @@ pub(crate) fn rows(connection: &Connection) -> rusqlite::Result<(RegistryRows, b
         beats_lost: None,
     };
     Ok((rows, were_kept))
+}
+
+/// Puts the deaths into the rows of those whom they are about. Both are in the order of their names.
+fn with_deaths(connection: &Connection, mut workers: Vec<WorkerRow>) -> rusqlite::Result<Vec<WorkerRow>> {
+    let sql = "select name, epoch, verdict, beat_ms, heard_ms, sequence, state, active_job, errors
+               from worker_deaths order by name";
+    let mut query = connection.prepare_cached(sql)?;
+    let mut deaths = query.query([])?;
+    let mut rows = workers.iter_mut().peekable();
+    while let Some(death) = deaths.next()? {
+        let (name, epoch): (String, u64) = (death.get(0)?, number(death, 1)?);
+        while rows.next_if(|row| row.name < name).is_some() {}
+        let Some(row) = rows.next_if(|row| row.name == name && row.epoch == epoch) else { continue };
+        DEAD_SILENT.clone_into(&mut row.standing);
+        row.verdict = death.get(2)?;
+        row.beat = beat(death, 3)?;
+    }
+    Ok(workers)
+}
+
+/// A beat, whose columns lie beside one another.
+fn beat(row: &Row<'_>, first: usize) -> rusqlite::Result<BeatRow> {
+    Ok(BeatRow {
+        at_ms: optional_number(row, first)?,
+        heard_ms: number(row, first + 1)?,
+        sequence: number(row, first + 2)?,
+        state: row.get(first + 3)?,
+        active_job: row.get(first + 4)?,
+        errors: number(row, first + 5)?,
+    })
 }
 
 fn worker(row: &Row<'_>) -> rusqlite::Result<WorkerRow> {
@@ -184,13 +229,6 @@ fn worker(row: &Row<'_>) -> rusqlite::Result<WorkerRow> {
         host: row.get(9)?,
         pid: row.get(10)?,
         registered_ms: number(row, 11)?,
-        beat: BeatRow {
-            at_ms: optional_number(row, 12)?,
-            heard_ms: number(row, 13)?,
-            sequence: number(row, 14)?,
-            state: row.get(15)?,
-            active_job: row.get(16)?,
-            errors: number(row, 17)?,
-        },
+        beat: beat(row, 12)?,
     })
 }

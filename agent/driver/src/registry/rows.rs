@@ -52,16 +52,15 @@ impl Registrar {
                 }
             }
             RegistryAction::ReapWorker { worker, instance, epoch, heard_at, claims, group: _, because: _ } => {
-                let beat = self.beat_row(worker, registry).unwrap_or_default();
-                let beat = BeatRow { heard_ms: self.line.millis(heard_at), ..beat };
-                let verdict = registry.worker(worker).map_or(Verdict::Stale, |view| view.recorded).to_string();
+                let view = registry.worker(worker);
+                let beat = view.as_ref().map(|view| self.beat_row(view)).unwrap_or_default();
                 let name = self.workers.name(worker.0).map(ToString::to_string);
                 carried.writes.extend(name.map(|name| RegistryWrite::Reap {
                     name,
                     instance: instance.0,
                     epoch: epoch.0,
-                    beat,
-                    verdict,
+                    beat: BeatRow { heard_ms: self.line.millis(heard_at), ..beat },
+                    verdict: view.map_or(Verdict::Stale, |view| view.recorded).to_string(),
                 }));
                 self.expired(worker, claims, registry, carried);
             }
@@ -148,20 +147,20 @@ impl Registrar {
             host: note.host.clone(),
             pid: note.pid,
             registered_ms: note.registered_at.as_millis(),
-            beat: self.beat_row(worker, registry).unwrap_or_default(),
+            beat: self.beat_row(&view),
         }));
     }
 
-    fn beat_row(&self, worker: WorkerId, registry: &Registry) -> Option<BeatRow> {
-        let (view, note) = (registry.worker(worker)?, self.notes.of(worker));
-        Some(BeatRow {
+    fn beat_row(&self, view: &WorkerView) -> BeatRow {
+        let note = self.notes.of(view.worker);
+        BeatRow {
             at_ms: note.and_then(|note| note.beat_at).filter(|_| view.sequence > 0).map(|at| at.as_millis()),
             heard_ms: self.line.millis(view.heard_at.unwrap_or(view.registered_at)),
             sequence: view.sequence,
             state: note.and_then(|note| note.state.clone()),
             active_job: note.and_then(|note| note.active_job.clone()),
             errors: view.errors.into(),
-        })
+        }
     }
 
     fn write_claim(&mut self, target: TargetId, claim: Claim, registry: &Registry, carried: &mut Carried) {

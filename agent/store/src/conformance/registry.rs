@@ -107,6 +107,23 @@ pub(super) fn a_reap_releases(store: &mut dyn Store) -> Result<(), StoreError> {
     Ok(())
 }
 
+pub(super) fn what_follows_a_death_is_what_holds(store: &mut dyn Store) -> Result<(), StoreError> {
+    for name in ["a", "b", "c", "d"] {
+        write(store, &[RegistryWrite::Worker(worker(name, 4)), reap(name, 4, 5_000)])?;
+    }
+    let left = WorkerRow { standing: "dead-left".to_owned(), ..worker("b", 4) };
+    let remove = RegistryWrite::RemoveWorker { name: "c".to_owned(), epoch: 4 };
+    let changes = [RegistryWrite::Worker(worker("a", 5)), RegistryWrite::Worker(left.clone()), remove];
+    assert_eq!(write(store, &changes)?, Vec::<String>::new());
+    let older = RegistryWrite::Worker(worker("d", 3));
+    assert_eq!(write(store, &[older])?, ["d"]);
+    let beat = BeatRow { heard_ms: 5_000, ..worker("d", 4).beat };
+    let dead = WorkerRow { standing: DEAD_SILENT.to_owned(), verdict: "stale".to_owned(), beat, ..worker("d", 4) };
+    assert_eq!(store.registry()?.workers, [worker("a", 5), left, dead]);
+    assert_eq!(write(store, &[reap("a", 5, 5_000)])?, Vec::<String>::new(), "it can die again");
+    Ok(())
+}
+
 pub(super) fn a_reap_meets_its_condition_or_does_nothing(store: &mut dyn Store) -> Result<(), StoreError> {
     write(store, &[RegistryWrite::Worker(worker("a", 4)), RegistryWrite::Target(target("t", Some("a"), 6))])?;
     let before = store.registry()?;
