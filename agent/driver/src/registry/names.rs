@@ -32,7 +32,11 @@ impl<N: Clone + Ord + Hash> Names<N> {
     }
 
     pub(super) fn number(&self, name: &N) -> Option<u32> {
-        self.index.find(hash(name), |number| self.name(*number) == Some(name)).copied()
+        self.find(hash(name), name)
+    }
+
+    fn find(&self, hash: u64, name: &N) -> Option<u32> {
+        self.index.find(hash, |number| self.name(*number) == Some(name)).copied()
     }
 
     pub(super) fn name(&self, number: u32) -> Option<&N> {
@@ -41,7 +45,8 @@ impl<N: Clone + Ord + Hash> Names<N> {
 
     /// The name's number, the lowest free one for a name that has none.
     pub(super) fn add(&mut self, name: N) -> u32 {
-        if let Some(number) = self.number(&name) {
+        let hash = hash(&name);
+        if let Some(number) = self.find(hash, &name) {
             return number;
         }
         let number = self.free.pop_first().unwrap_or_else(|| {
@@ -49,7 +54,7 @@ impl<N: Clone + Ord + Hash> Names<N> {
             // Four thousand million names do not fit into memory.
             u32::try_from(self.names.len() - 1).unwrap_or(u32::MAX)
         });
-        self.index.insert_unique(hash(&name), number, hash_in(&self.names));
+        self.index.insert_unique(hash, number, hash_in(&self.names));
         self.names[number as usize] = Some(name);
         number
     }

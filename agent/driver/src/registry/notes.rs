@@ -54,7 +54,13 @@ impl Notes {
     pub(super) fn heard(&mut self, worker: WorkerId, at: WallTime, state: Option<String>, active_job: Option<String>) {
         let index = worker.0 as usize;
         let Some(note) = self.notes.get_mut(index).and_then(Option::as_mut) else { return };
-        (note.beat_at, note.state, note.active_job) = (Some(at), state, active_job);
+        note.beat_at = Some(at);
+        // Most beats say what the one before said.
+        for (known, said) in [(&mut note.state, state), (&mut note.active_job, active_job)] {
+            if *known != said {
+                *known = said;
+            }
+        }
         if index >= self.waits.len() {
             self.waits.resize(self.notes.len(), false);
         }

@@ -1,9 +1,10 @@
 //! Reads the files of beats, and says what cannot be read.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
+
+use hashbrown::HashMap;
 
 use super::format::{self, FRAME_BYTES, HEADER_BYTES, Header};
 use super::{Beat, SUFFIX, failed, path};
