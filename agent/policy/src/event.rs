@@ -32,10 +32,18 @@ pub enum Event {
         /// what
         want: Want,
     },
-    /// A person resumed it without the agent, whatever was wanted before; the attempt that came of it is told next.
-    ResumedElsewhere {
+    /// An attempt began that this agent did not order, and it may have missed others before; that attempt is told next.
+    AttemptsMissed {
         /// which
         subject: SubjectId,
+        /// the latest
+        attempt: Attempt,
+        /// what the endings before it tell
+        history: History,
+        /// how many of those before it were lost
+        pickups: u32,
+        /// a person asked for one of those that were missed, whatever was wanted before
+        by_hand: bool,
     },
     /// A person gave it another budget. What is used up already counts against it.
     BudgetChanged {

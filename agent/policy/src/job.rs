@@ -297,13 +297,19 @@ impl Job {
         }
     }
 
-    /// Takes note that a person began a new series of attempts without the agent. Nothing is launched for it: an attempt
-    /// of theirs is there.
+    /// Takes note of attempts before `attempt` of which nobody told, as an agent would that starts.
+    pub(crate) fn miss(&mut self, attempt: Attempt, history: History, pickups: u32) {
+        self.history = history;
+        self.history.assume(attempt.number.0.saturating_sub(1), pickups);
+        self.pickups = self.pickups.max(pickups);
+    }
+
+    /// Takes note that a person asked for attempts without the agent. Nothing is launched for it: an attempt of theirs is
+    /// there.
     pub(crate) fn resumed_elsewhere(&mut self, now: Moment) {
         self.goal = Goal::Run;
         self.unpause(now);
         self.refusals = 0;
-        self.history.resumed_by_hand();
     }
 
     /// Takes another budget, which what runs may have used up already.

@@ -95,7 +95,14 @@ impl Policy {
                 }
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
-            Event::ResumedElsewhere { subject } => self.with(subject, now, |job, _| job.resumed_elsewhere(now)),
+            Event::AttemptsMissed { subject, attempt, history, pickups, by_hand } => {
+                self.with(subject, now, |job, _| {
+                    job.miss(attempt, history, pickups);
+                    if by_hand {
+                        job.resumed_elsewhere(now);
+                    }
+                })
+            }
             Event::BudgetChanged { subject, budget } => {
                 self.with(subject, now, |job, out| job.change_budget(budget, now, out));
             }
