@@ -99,7 +99,7 @@ impl World {
         self.disk.agent_lock = Some(process);
         let now = self.now();
         let gone_at = std::mem::take(&mut self.agent_gone_at);
-        self.reference.deaf(now.saturating_sub(gone_at.unwrap_or(now)), now);
+        self.reference.agent_began(now.saturating_sub(gone_at.unwrap_or(now)), now);
         self.agents.push(Agent {
             process,
             driver,
