@@ -154,14 +154,13 @@ impl<S: Store> Driver<S> {
             return;
         };
         let starts = found.earlier.iter().map(|(start, _)| start).chain([latest]);
-        let event = Event::AttemptsMissed {
-            subject: id,
+        let missed = policy::Missed {
             attempt: translate::attempt(latest.attempt, latest.epoch),
             history: history(found),
             pickups: found.pickups.saturating_sub(u32::from(ended_lost(found))),
             by_hand: starts.filter(|start| start.epoch > known).any(|start| start.by_hand),
         };
-        self.policy.handle_event(event, now);
+        self.policy.handle_event(Event::AttemptsMissed { subject: id, missed }, now);
     }
 
     /// Tells the journal of attempts that began and ended while nobody watched.

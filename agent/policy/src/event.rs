@@ -36,14 +36,8 @@ pub enum Event {
     AttemptsMissed {
         /// which
         subject: SubjectId,
-        /// the latest
-        attempt: Attempt,
-        /// what the endings before it tell
-        history: History,
-        /// how many of those before it were lost
-        pickups: u32,
-        /// a person asked for one of those that were missed, whatever was wanted before
-        by_hand: bool,
+        /// what was missed
+        missed: Missed,
     },
     /// A person gave it another budget. What is used up already counts against it.
     BudgetChanged {
@@ -184,6 +178,19 @@ pub enum Event {
     RecoveryEnded,
     /// Something happened to alerts.
     Alert(AlertEvent),
+}
+
+/// Attempts of which an agent was not told, before the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// the latest
+    pub attempt: Attempt,
+    /// what the endings before it tell
+    pub history: History,
+    /// how many of those were lost
+    pub pickups: u32,
+    /// a person asked for one of those that were missed, whatever was wanted before
+    pub by_hand: bool,
 }
 
 /// What a job's files and processes said when it was found.

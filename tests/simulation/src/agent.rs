@@ -17,6 +17,10 @@ use crate::world::{Event, World};
 /// How often a sampled beat goes into the journal.
 const HISTORY_EVERY: Duration = Duration::from_secs(300);
 
+/// Where only speed is measured, what arrives within this is in one queue: a driver's thread that has its turn so often takes
+/// what waits in one pass. Far below the lateness that a pass may have.
+const TURN_EVERY: Duration = Duration::from_millis(250);
+
 /// One life of an agent.
 pub(crate) struct Agent {
     pub(crate) process: Process,
@@ -67,6 +71,11 @@ fn reading_later(reading: Reading, waited: bool, length: Duration) -> Reading {
     }
     let (monotonic, boottime) = (reading.monotonic + length, reading.boottime + length);
     Reading { monotonic, boottime, ..reading }
+}
+
+fn next_turn(now: Duration) -> Duration {
+    let since = now.subsec_nanos() % TURN_EVERY.subsec_nanos();
+    if since == 0 { now } else { now + TURN_EVERY - Duration::from_nanos(u64::from(since)) }
 }
 
 impl World {
@@ -158,10 +167,10 @@ impl World {
     }
 
     pub(crate) fn arrives(&mut self, agent: Process, fact: Fact, sent_at: Duration) {
-        let now = self.now();
+        let turn_at = if self.is_steady() { next_turn(self.now()) } else { self.now() };
         if let Some(agent) = self.agents.iter_mut().find(|other| other.process == agent) {
             agent.queue.push((fact, sent_at));
-            agent.wake_at = agent.wake_at.min(now);
+            agent.wake_at = agent.wake_at.min(turn_at);
         }
     }
 

@@ -4,8 +4,8 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
-    Class, Event, Found, Heard, History, JobSettings, Life, Limit, NextStep, Orphans, Phase, Proposal, Reason, Verdict,
-    Want,
+    Class, Event, Found, Heard, History, JobSettings, Life, Limit, Missed, NextStep, Orphans, Phase, Proposal, Reason,
+    Verdict, Want,
 };
 
 use crate::harness::{
@@ -134,7 +134,8 @@ fn attempts_that_nobody_told_of_count_with_those_that_were() {
     let mut history = History::default();
     history.attempt_ended(&ending(LOST));
     history.attempt_ended(&ending(LOST));
-    bench.tell(Event::AttemptsMissed { subject: JOB, attempt: attempt(3), history, pickups: 2, by_hand: false });
+    let missed = Missed { attempt: attempt(3), history, pickups: 2, by_hand: false };
+    bench.tell(Event::AttemptsMissed { subject: JOB, missed });
     bench.started(attempt(3));
     assert_eq!((bench.phase(), bench.view().pickups), (Phase::Running, 2));
     bench.ended(attempt(3), ending(LOST));
@@ -153,7 +154,8 @@ fn a_resume_without_the_agent_undoes_a_stop_and_begins_a_series_of_its_own() {
     let mut history = History::default();
     history.attempt_ended(&ending(Class::Stopped));
     history.resumed_by_hand();
-    bench.tell(Event::AttemptsMissed { subject: JOB, attempt: attempt(2), history, pickups: 0, by_hand: true });
+    let missed = Missed { attempt: attempt(2), history, pickups: 0, by_hand: true };
+    bench.tell(Event::AttemptsMissed { subject: JOB, missed });
     bench.started(attempt(2));
     assert_eq!(bench.phase(), Phase::Running, "the stop is over");
     bench.ended(attempt(2), ending(LOST));
