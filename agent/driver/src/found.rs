@@ -6,7 +6,7 @@ use std::time::Duration;
 use latido_policy::{self as policy, Event, Moment, SubjectId};
 use latido_protocol::files::{Budget, End, Start, Status};
 use latido_protocol::status::SubjectKind;
-use latido_protocol::{SubjectName, WallTime};
+use latido_protocol::{Class, SubjectName, WallTime};
 use latido_store::Store;
 
 use crate::apply::Lost;
@@ -90,7 +90,7 @@ impl<S: Store> Driver<S> {
         let id = self.book.add(latest);
         self.journal_earlier(id, &found.earlier, wall);
         let attempt = found.attempt.as_ref().map(found_attempt);
-        let (history, ended_ago) = past(&found, wall);
+        let (history, ended_ago) = (history(&found), ended_ago(&found, wall));
         if let Some(found) = found.attempt {
             self.keep_start(id, found.start, wall);
             if let Some(status) = found.status {
@@ -124,9 +124,7 @@ impl<S: Store> Driver<S> {
     fn job_found_again(&mut self, name: &SubjectName, found: FoundJob, now: Moment, wall: WallTime) {
         if let Some(id) = self.book.id(name) {
             self.journal_earlier(id, &found.earlier, wall);
-            if self.was_resumed_by_hand(id, &found) {
-                self.policy.handle_event(Event::ResumedElsewhere { subject: id }, now);
-            }
+            self.attempts_missed(id, &found, now);
         }
         self.budget_found(name, found.job.settings.resume.budget, now);
         // The attempt first: a resume that somebody else has carried out already orders no launch.
@@ -147,11 +145,22 @@ impl<S: Store> Driver<S> {
         }
     }
 
-    /// Answers whether a person launched what is found, and this agent did not order it.
-    fn was_resumed_by_hand(&self, id: SubjectId, found: &FoundJob) -> bool {
-        let start = found.attempt.as_ref().map(|attempt| &attempt.start).filter(|start| start.by_hand);
+    /// Tells of attempts that began without this agent: a person resumed it, or another agent did. An attempt that it
+    /// ordered itself and took for refused is among them.
+    fn attempts_missed(&mut self, id: SubjectId, found: &FoundJob, now: Moment) {
         let known = self.policy.subject(id).map_or(0, |view| view.attempt.epoch.0);
-        start.is_some_and(|start| start.epoch > known)
+        let Some(latest) = found.attempt.as_ref().map(|latest| &latest.start).filter(|start| start.epoch > known)
+        else {
+            return;
+        };
+        let starts = found.earlier.iter().map(|(start, _)| start).chain([latest]);
+        let missed = policy::Missed {
+            attempt: translate::attempt(latest.attempt, latest.epoch),
+            history: history(found),
+            pickups: found.pickups.saturating_sub(u32::from(ended_lost(found))),
+            by_hand: starts.filter(|start| start.epoch > known).any(|start| start.by_hand),
+        };
+        self.policy.handle_event(Event::AttemptsMissed { subject: id, missed }, now);
     }
 
     /// Tells the journal of attempts that began and ended while nobody watched.
@@ -191,14 +200,24 @@ impl<S: Store> Driver<S> {
     }
 }
 
-/// What the files tell of the attempts before the latest, and how long ago that one ended.
-fn past(found: &FoundJob, wall: WallTime) -> (policy::History, Duration) {
+/// What the files tell of the attempts before the latest, and of what stood before that one began.
+fn history(found: &FoundJob) -> policy::History {
     let mut history = translate::history(found.spent_before, found.earlier.iter().map(|(start, end)| (start, end)));
-    let Some(latest) = &found.attempt else { return (history, Duration::ZERO) };
-    translate::begin(&mut history, &latest.start);
-    match &latest.state {
-        FoundState::Ended(end) => (history, translate::between(end.ended_at, wall)),
-        FoundState::Launching | FoundState::Running | FoundState::Unattended(_) => (history, Duration::ZERO),
+    found.attempt.iter().for_each(|latest| translate::begin(&mut history, &latest.start));
+    history
+}
+
+/// Whether the latest attempt has ended, and was lost.
+fn ended_lost(found: &FoundJob) -> bool {
+    let state = found.attempt.as_ref().map(|latest| &latest.state);
+    matches!(state, Some(FoundState::Ended(end)) if end.outcome.class == Class::Lost)
+}
+
+/// How long ago the latest attempt ended; zero where it did not.
+fn ended_ago(found: &FoundJob, wall: WallTime) -> Duration {
+    match found.attempt.as_ref().map(|latest| &latest.state) {
+        Some(FoundState::Ended(end)) => translate::between(end.ended_at, wall),
+        Some(FoundState::Launching | FoundState::Running | FoundState::Unattended(_)) | None => Duration::ZERO,
     }
 }
 

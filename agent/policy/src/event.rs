@@ -32,10 +32,12 @@ pub enum Event {
         /// what
         want: Want,
     },
-    /// A person resumed it without the agent, whatever was wanted before; the attempt that came of it is told next.
-    ResumedElsewhere {
+    /// An attempt began that this agent did not order, and it may have missed others before; that attempt is told next.
+    AttemptsMissed {
         /// which
         subject: SubjectId,
+        /// what was missed
+        missed: Missed,
     },
     /// A person gave it another budget. What is used up already counts against it.
     BudgetChanged {
@@ -176,6 +178,19 @@ pub enum Event {
     RecoveryEnded,
     /// Something happened to alerts.
     Alert(AlertEvent),
+}
+
+/// Attempts of which an agent was not told, before the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    /// the latest
+    pub attempt: Attempt,
+    /// what the endings before it tell
+    pub history: History,
+    /// how many of those were lost
+    pub pickups: u32,
+    /// a person asked for one of those that were missed, whatever was wanted before
+    pub by_hand: bool,
 }
 
 /// What a job's files and processes said when it was found.

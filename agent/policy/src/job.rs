@@ -7,7 +7,7 @@ use crate::queue::{Queue, Request};
 use crate::state::{Past, State, Then};
 use crate::{
     Action, Attempt, AttemptNumber, Budget, Ending, Epoch, Existence, Facts, Heard, History, JobSettings, Judgement,
-    LaunchFailure, Lease, Life, Limit, Moment, NextStep, Phase, ProcessId, Proposal, Reason, Spent, SubjectId,
+    LaunchFailure, Lease, Life, Limit, Missed, Moment, NextStep, Phase, ProcessId, Proposal, Reason, Spent, SubjectId,
     SubjectView, Verdict, Want, judge, next_change,
 };
 
@@ -195,11 +195,11 @@ impl Job {
             };
             return Some((step, until));
         }
-        if self.awaits_sweep(now) {
+        let (shown, counted) = self.shown_and_counted_facts(now);
+        if self.awaits_sweep(&counted) {
             return Some((NextStep::Judge, now));
         }
         // What is shown as stale stays so at a new baseline, and is ended by what counts from there.
-        let (shown, counted) = (self.facts(now), self.counted_facts(now));
         let counted = (counted != shown).then_some(counted);
         let changes = core::iter::once(shown).chain(counted).filter_map(|facts| next_change(&self.lease(), &facts));
         changes.min().map(|wait| (NextStep::Judge, now.after(wait)))
@@ -216,14 +216,20 @@ impl Job {
     /// What is known of its latest attempt, as far as the agent could hear it. What is stale or stands still already stays
     /// so: a new baseline is no sign of life, and a beat is none of progress.
     pub(crate) fn facts(&self, now: Moment) -> Facts {
+        self.shown_and_counted_facts(now).0
+    }
+
+    /// Both in one: every beat asks for them.
+    fn shown_and_counted_facts(&self, now: Moment) -> (Facts, Facts) {
         let whole = self.state.facts(&self.settings.lease, now);
-        let counted = self.counted_facts(now);
+        let counted = whole.listened_for(now.since(self.baseline));
         let is_silent = matches!(self.shown.verdict, Verdict::Stale | Verdict::Missing);
-        Facts {
+        let shown = Facts {
             silence: if is_silent { whole.silence } else { counted.silence },
             still: if self.shown.stands_still { whole.still } else { counted.still },
             ..counted
-        }
+        };
+        (shown, counted)
     }
 
     /// What is known of its latest attempt and counts against it: no silence from before the baseline does, whatever is
@@ -297,13 +303,17 @@ impl Job {
         }
     }
 
-    /// Takes note that a person began a new series of attempts without the agent. Nothing is launched for it: an attempt
-    /// of theirs is there.
-    pub(crate) fn resumed_elsewhere(&mut self, now: Moment) {
-        self.goal = Goal::Run;
-        self.unpause(now);
-        self.refusals = 0;
-        self.history.resumed_by_hand();
+    /// Takes note of attempts of which nobody told, as an agent would that starts. Nothing is launched for those that a person
+    /// asked for: an attempt of theirs is there.
+    pub(crate) fn miss(&mut self, missed: Missed, now: Moment) {
+        self.history = missed.history;
+        self.history.assume(missed.attempt.number.0.saturating_sub(1), missed.pickups);
+        self.pickups = self.pickups.max(missed.pickups);
+        if missed.by_hand {
+            self.goal = Goal::Run;
+            self.unpause(now);
+            self.refusals = 0;
+        }
     }
 
     /// Takes another budget, which what runs may have used up already.

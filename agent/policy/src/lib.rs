@@ -65,7 +65,7 @@ pub use blackout::{BlackoutCause, BlackoutChange, BlackoutSettings};
 pub use budget::{Budget, Counter, Spent};
 pub use claim::{AfterRelease, Claim, ReleasedClaim, Target, TargetId, TargetState};
 pub use event::{
-    Ending, Event, Excuse, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Proposal, Recorded,
+    Ending, Event, Excuse, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Missed, Proposal, Recorded,
 };
 pub use group::{ClaimLimit, GroupId, GroupSettings};
 pub use history::History;

@@ -96,7 +96,7 @@ impl Policy {
                 }
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
-            Event::ResumedElsewhere { subject } => self.with(subject, now, |job, _| job.resumed_elsewhere(now)),
+            Event::AttemptsMissed { subject, missed } => self.with(subject, now, |job, _| job.miss(missed, now)),
             Event::BudgetChanged { subject, budget } => {
                 self.with(subject, now, |job, out| job.change_budget(budget, now, out));
             }
@@ -337,7 +337,7 @@ impl Policy {
         for subject in due {
             let Some(entry) = self.jobs.get_mut(subject) else { continue };
             entry.job.baseline = baseline;
-            if entry.job.awaits_sweep(now) {
+            if entry.job.awaits_sweep(&entry.job.counted_facts(now)) {
                 fresh += u32::from(entry.is_fresh(&self.blackout, since));
                 silent.push(*subject);
             }

@@ -10,7 +10,7 @@ use crate::{Action, Class, Ending, Ground, Heard, Lease, Moment, Reason, Spent, 
 impl Job {
     /// Starts what waits if it is its turn, and ends what runs if that is wanted or its own policy says so.
     pub(crate) fn settle(&mut self, now: Moment, commands: &mut Vec<Action>, out: &mut Outbox) {
-        self.is_weighed &= self.is_silent(now);
+        self.is_weighed = self.is_weighed && self.is_silent(&self.counted_facts(now));
         match self.state {
             State::Queued { past, because } if self.pause.is_none() => {
                 match out.queue.enter(self.request(because), now) {

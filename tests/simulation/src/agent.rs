@@ -17,6 +17,10 @@ use crate::world::{Event, World};
 /// How often a sampled beat goes into the journal.
 const HISTORY_EVERY: Duration = Duration::from_secs(300);
 
+/// Where only speed is measured, what arrives within this is in one queue: a driver's thread that has its turn so often takes
+/// what waits in one pass. Far below the lateness that a pass may have.
+const TURN_EVERY: Duration = Duration::from_millis(250);
+
 /// One life of an agent.
 pub(crate) struct Agent {
     pub(crate) process: Process,
@@ -69,6 +73,11 @@ fn reading_later(reading: Reading, waited: bool, length: Duration) -> Reading {
     Reading { monotonic, boottime, ..reading }
 }
 
+fn next_turn(now: Duration) -> Duration {
+    let since = now.subsec_nanos() % TURN_EVERY.subsec_nanos();
+    if since == 0 { now } else { now + TURN_EVERY - Duration::from_nanos(u64::from(since)) }
+}
+
 impl World {
     /// The agent that has the lock, where one lives.
     pub(crate) fn agent(&self) -> Option<Process> {
@@ -99,7 +108,7 @@ impl World {
         self.disk.agent_lock = Some(process);
         let now = self.now();
         let gone_at = std::mem::take(&mut self.agent_gone_at);
-        self.reference.deaf(now.saturating_sub(gone_at.unwrap_or(now)), now);
+        self.reference.agent_began(now.saturating_sub(gone_at.unwrap_or(now)), now);
         self.agents.push(Agent {
             process,
             driver,
@@ -158,10 +167,10 @@ impl World {
     }
 
     pub(crate) fn arrives(&mut self, agent: Process, fact: Fact, sent_at: Duration) {
-        let now = self.now();
+        let turn_at = if self.is_steady() { next_turn(self.now()) } else { self.now() };
         if let Some(agent) = self.agents.iter_mut().find(|other| other.process == agent) {
             agent.queue.push((fact, sent_at));
-            agent.wake_at = agent.wake_at.min(now);
+            agent.wake_at = agent.wake_at.min(turn_at);
         }
     }
 

@@ -237,12 +237,12 @@ impl World {
         self.tell_status(attempt);
     }
 
-    fn status(&self, attempt: usize) -> Option<Status> {
+    fn status(&self, attempt: usize) -> Box<Status> {
         let of = &self.attempts[attempt];
         let book = &of.book;
         let Measure { silence, still, age, .. } = self.measure(attempt);
         let says = self.specs[of.job].beats_every.is_some();
-        Some(Status {
+        Box::new(Status {
             version: FORMAT_VERSION,
             job: self.specs[of.job].name.clone(),
             attempt: of.number,
@@ -275,12 +275,12 @@ impl World {
     }
 
     /// The supervisor answers who asks it; who is stopped answers nobody.
-    pub(crate) fn asked_status(&self, attempt: usize) -> Option<Status> {
+    pub(crate) fn asked_status(&self, attempt: usize) -> Option<Box<Status>> {
         let supervisor = self.attempts[attempt].supervisor?;
         if self.host.is_stopped(supervisor) || self.attempts[attempt].work.is_none() {
             return None;
         }
-        self.status(attempt)
+        Some(self.status(attempt))
     }
 
     fn write_status(&mut self, attempt: usize) {
@@ -290,17 +290,16 @@ impl World {
         let status = self.status(attempt);
         let Attempt { job, number, .. } = self.attempts[attempt];
         if let Some(files) = self.files(job, number) {
-            files.status = status;
+            files.status = Some(*status);
         }
     }
 
     /// Pushes the latest to every agent that watches.
     pub(crate) fn tell_status(&mut self, attempt: usize) {
         for index in 0..self.agents.len() {
-            let watches = self.agents[index].watches(self.attempts[attempt].job, self.attempts[attempt].epoch);
-            if let Some(status) = watches.then(|| self.status(attempt)).flatten() {
-                let agent = self.agents[index].process;
-                self.send(agent, Fact::Heard { status: Box::new(status) });
+            if self.agents[index].watches(self.attempts[attempt].job, self.attempts[attempt].epoch) {
+                let status = self.status(attempt);
+                self.send(self.agents[index].process, Fact::Heard { status });
             }
         }
     }

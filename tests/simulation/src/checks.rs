@@ -98,6 +98,10 @@ impl World {
         let uncounted_until = seen.unpaused_at.max(self.doubted_at);
         (seen.verdict, seen.phase, seen.epoch) = (Some(status.verdict), Some(status.phase), status.epoch);
         seen.is_over |= matches!(status.phase, Phase::Ended | Phase::Stuck);
+        if status.phase == Phase::Running {
+            let truth = self.reference.jobs[job].attempts.get_mut(&status.epoch);
+            truth.into_iter().for_each(|truth| truth.is_given_up = false);
+        }
         if self.disk.folders.contains_key(&job) && self.reference.jobs[job].attempts.contains_key(&status.epoch) {
             let claim = self.reference.may_be(job, status.epoch, status.verdict, status.phase, now);
             self.expect("nothing is called what it is not", job, claim);
@@ -146,7 +150,11 @@ impl World {
                 let truth = self.reference.jobs[job].attempt(attempt.epoch);
                 if truth.end.is_some() { Ok(()) } else { Err("its attempt has no ending".to_owned()) }
             }
-            Order::EndAttempt { attempt, reason, .. } => self.end_claim(job, attempt, *reason),
+            Order::EndAttempt { attempt, reason, .. } => {
+                let truth = self.reference.jobs[job].attempt(attempt.epoch);
+                truth.is_given_up |= matches!(reason, StopReason::Stale | StopReason::Hung);
+                self.end_claim(job, attempt, *reason)
+            }
             Order::EndOrphan { attempt, .. } => {
                 let lives = self.reference.jobs[job].attempt(attempt.epoch).supervisor_lives;
                 if lives { Err("its supervisor lives".to_owned()) } else { Ok(()) }

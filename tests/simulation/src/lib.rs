@@ -25,6 +25,7 @@ mod supervisor;
 mod task;
 mod told;
 mod transcript;
+mod truth;
 mod weather;
 mod world;
 

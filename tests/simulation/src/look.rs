@@ -80,7 +80,11 @@ impl World {
                 (Existence::Ended | Existence::Unknown, None) => FoundState::Unattended(Life::Unknown),
             };
             let asked = matches!(state, FoundState::Running).then(|| self.asked_status(files.attempt)).flatten();
-            FoundAttempt { start: files.start.clone(), status: asked.or_else(|| files.status.clone()), state }
+            FoundAttempt {
+                start: files.start.clone(),
+                status: asked.map(|asked| *asked).or_else(|| files.status.clone()),
+                state,
+            }
         });
         Some(FoundJob {
             job: folder.job.clone(),

@@ -1,16 +1,16 @@
-//! What is truly the case, written down as it happens: which attempts live, which epochs were given, what the agent was
-//! told, and with that what a subject may be called. It shares no logic with the policy and looks nothing up in it.
+//! What has to hold, by what is truly the case: what may be launched and ended, and what a subject may be called. It shares
+//! no logic with the policy and looks nothing up in it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use latido_protocol::attempt::StopReason;
-use latido_protocol::files::{Beats, JobSettings, ResumeOn, Status, Want};
+use latido_protocol::files::{Beats, ResumeOn, Status, Want};
 use latido_protocol::status::{Phase, Verdict};
 use latido_protocol::{Class, CountLimit, Limit};
 
 use crate::checks::{Excuse, Seen};
 use crate::measure::Measure;
+use crate::truth::{End, Job, Truth, Word};
 
 /// By so much the agent may take a gap for listening time: the pass that was planned, and ordinary lateness.
 const GAP_BLUR: Duration = Duration::from_secs(6);
@@ -24,68 +24,8 @@ const MANY: usize = 3;
 /// What is claimed holds, or this is what was seen.
 type Claim = Result<(), String>;
 
-/// Deaths as quick as this are too many when they come three in a row.
-pub(crate) const QUICK: Duration = Duration::from_secs(1);
-
 /// Launches refused in a row that are too many.
 const REFUSALS: u32 = 10;
-
-/// One attempt as it truly is.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Truth {
-    pub(crate) supervisor_lives: bool,
-    pub(crate) work_lives: bool,
-    pub(crate) started_at: Duration,
-    /// when the last of its processes was gone
-    pub(crate) gone_at: Duration,
-    pub(crate) end: Option<End>,
-    /// lines in the ledger
-    pub(crate) lines: u32,
-    /// when the agent first learned of it
-    pub(crate) told_at: Option<Duration>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
-    pub(crate) class: Class,
-    /// stands for exit status or signal
-    pub(crate) how: i64,
-    pub(crate) ran_for: Duration,
-    /// its supervisor saw it die at its start
-    pub(crate) is_quick: bool,
-    /// ended by the agent for want of beats or progress
-    pub(crate) by_policy: bool,
-}
-
-/// The newest word of an attempt that reached the agent.
-#[derive(Clone, Copy, Debug)]
-struct Word {
-    epoch: u64,
-    sequence: u64,
-    /// what its supervisor had measured when it sent it
-    measure: Measure,
-    /// how far it was, and the first beat that said so
-    done: Option<u64>,
-    done_since: u64,
-    sent_at: Duration,
-    arrived_at: Duration,
-}
-
-/// One job under its name, through all that was made under it.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) settings: JobSettings,
-    pub(crate) attempts: BTreeMap<u64, Truth>,
-    highest_epoch: u64,
-    /// the first epoch since a person asked for more
-    series_from: u64,
-    word: Option<Word>,
-    /// what the agent was told that is wanted
-    pub(crate) told: Option<Want>,
-    pub(crate) excuses: BTreeSet<Excuse>,
-    /// launches refused in a row
-    pub(crate) refusals: u32,
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct Reference {
@@ -99,36 +39,6 @@ pub(crate) struct Reference {
 }
 
 impl Job {
-    pub(crate) fn new(settings: JobSettings) -> Self {
-        Self {
-            settings,
-            attempts: BTreeMap::new(),
-            highest_epoch: 0,
-            series_from: 0,
-            word: None,
-            told: None,
-            excuses: BTreeSet::new(),
-            refusals: 0,
-        }
-    }
-
-    /// Another job is made under its name.
-    pub(crate) fn made(&mut self) {
-        self.attempts.clear();
-        self.word = None;
-        self.begin_anew(0);
-    }
-
-    /// A person asked for another attempt, and a series begins with this epoch.
-    pub(crate) fn begin_anew(&mut self, epoch: u64) {
-        if epoch != 0 && epoch <= self.series_from {
-            return;
-        }
-        self.series_from = epoch;
-        self.excuses.clear();
-        self.refusals = 0;
-    }
-
     /// An epoch is made durable.
     pub(crate) fn give(&mut self, epoch: u64) -> Claim {
         if epoch <= self.highest_epoch {
@@ -137,10 +47,6 @@ impl Job {
         self.highest_epoch = epoch;
         self.attempts.insert(epoch, Truth::default());
         Ok(())
-    }
-
-    pub(crate) fn attempt(&mut self, epoch: u64) -> &mut Truth {
-        self.attempts.entry(epoch).or_default()
     }
 
     /// The work of an attempt begins to run.
@@ -157,35 +63,15 @@ impl Job {
         Ok(())
     }
 
-    pub(crate) fn lost_count(&self) -> u32 {
-        let lost = |truth: &&Truth| truth.end.is_some_and(|end| end.class == Class::Lost);
-        u32::try_from(self.attempts.values().filter(lost).count()).unwrap_or(u32::MAX)
-    }
-
-    /// The agent is told of everything up to this epoch.
-    pub(crate) fn tell(&mut self, epoch: u64, now: Duration) {
-        self.attempts.range_mut(..=epoch).for_each(|(_, truth)| _ = truth.told_at.get_or_insert(now));
-    }
-
-    pub(crate) const fn next_epoch(&self) -> u64 {
-        self.highest_epoch + 1
-    }
-
-    /// Whether something of it lives that the agent knew of before this pass.
-    pub(crate) fn is_known_to_live(&self, now: Duration) -> bool {
-        let is_known = |truth: &Truth| truth.told_at.is_some_and(|told_at| told_at < now);
-        self.attempts.values().any(|truth| is_known(truth) && (truth.work_lives || truth.supervisor_lives))
-    }
-
     /// Nothing that the agent knows of may live where it launches another, and by itself it launches what its policy resumes.
     pub(crate) fn may_launch(&self, by_hand: bool, now: Duration) -> Claim {
         if self.told == Some(Want::Stop) {
             return Err("it is launched after a stop".to_owned());
         }
-        let ends = self.ends();
-        let is_spent = ends.len() as u64 >= u64::from(self.settings.resume.max_attempts);
-        if !by_hand && ends.last().is_some_and(|end| is_spent || !self.resumes(*end)) {
-            return Err(format!("it is launched, and its policy does not resume it after {} endings", ends.len()));
+        let count = self.ends().len();
+        let is_spent = count as u64 >= u64::from(self.settings.resume.max_attempts);
+        if !by_hand && self.last_ended().is_some_and(|last| is_spent || !self.resumes(last)) {
+            return Err(format!("it is launched, and its policy does not resume it after {count} endings"));
         }
         // What it learned in this very pass it may have launched before; that launch is refused, for its lock is held.
         if self.is_known_to_live(now) {
@@ -197,14 +83,13 @@ impl Job {
     /// Why it may stay over, given up or held without anybody doing anything.
     pub(crate) fn explains_rest(&self, phase: &str) -> Claim {
         let last = self.attempts.values().rfind(|truth| truth.end.is_some() || !truth.started_at.is_zero());
-        let end = last.and_then(|truth| truth.end);
         let lives = last.is_some_and(|truth| truth.end.is_none() && truth.work_lives && truth.supervisor_lives);
         if lives {
             return Err(format!("it is {phase} and runs"));
         }
         let excused = |excuses: &[Excuse]| excuses.iter().any(|excuse| self.excuses.contains(excuse));
         let is_explained = match phase {
-            "ended" => self.told == Some(Want::Stop) || end.is_some_and(|end| !self.resumes(end)),
+            "ended" => self.told == Some(Want::Stop) || last.is_some_and(|last| !self.resumes(last)),
             "stuck" => self.may_be_spent() || excused(&[Excuse::StrategyGaveUp]),
             _ => {
                 use Excuse as E;
@@ -216,19 +101,17 @@ impl Job {
         if is_explained { Ok(()) } else { Err(format!("it is {phase}, and nothing explains it: {last:?}")) }
     }
 
-    fn resumes(&self, end: End) -> bool {
+    /// Whether its policy resumes what ended so, or has not ended. What was lost after its end had been ordered is as good as
+    /// ended by the order.
+    fn resumes(&self, truth: &Truth) -> bool {
         let on = |what| self.settings.resume.on.contains(&what);
+        let Some(end) = truth.end else { return true };
         match end.class {
             Class::Completed | Class::Stopped => false,
             Class::Failed => on(ResumeOn::Failed) || end.by_policy,
-            Class::Lost => on(ResumeOn::Lost) || end.by_policy,
+            Class::Lost => on(ResumeOn::Lost) || end.by_policy || truth.is_given_up,
             Class::Limit => on(ResumeOn::Limit),
         }
-    }
-
-    /// The endings since a person asked for more.
-    fn ends(&self) -> Vec<End> {
-        self.attempts.range(self.series_from..).filter_map(|(_, truth)| truth.end).collect()
     }
 
     /// A limit is reached, or may be.
@@ -243,15 +126,15 @@ impl Job {
             || resume.wall_time_max.duration().is_some_and(|limit| self.ran(u64::MAX) >= limit)
             || matches!(resume.max_attempts_without_progress, CountLimit::At(limit) if count >= limit)
     }
-
-    /// How long the attempts of its series ran before this epoch.
-    fn ran(&self, epoch: u64) -> Duration {
-        let before = self.attempts.range(self.series_from.min(epoch)..epoch);
-        before.filter_map(|(_, truth)| Some(truth.end?.ran_for)).sum()
-    }
 }
 
 impl Reference {
+    /// An agent begins and has the lock.
+    pub(crate) fn agent_began(&mut self, was_away_for: Duration, now: Duration) {
+        self.deaf(was_away_for, now);
+        self.jobs.iter_mut().for_each(Job::forget_orders);
+    }
+
     /// The agent could not hear for this long, until now.
     pub(crate) fn deaf(&mut self, length: Duration, now: Duration) {
         self.deaf += length.saturating_sub(GAP_BLUR);

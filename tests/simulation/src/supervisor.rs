@@ -7,7 +7,7 @@ use latido_protocol::files::{End, Spent};
 use latido_protocol::{Class, FORMAT_VERSION, Outcome, OutcomeKind, Span};
 
 use crate::attempt::{Attempt, How, KILLED, SupervisorDeed};
-use crate::reference;
+use crate::truth;
 use crate::world::{Event, World};
 
 /// Between two tries to record what the disk does not take.
@@ -106,8 +106,8 @@ impl World {
         let by_policy = matches!(order, Some(StopReason::Stale | StopReason::Hung));
         let truth = self.reference.jobs[job].attempt(epoch);
         let ran_for = if truth.started_at.is_zero() { Duration::ZERO } else { now.saturating_sub(truth.started_at) };
-        let is_quick = never_ran || measured.is_some_and(|age| age <= reference::QUICK);
-        (truth.gone_at, truth.end) = (now, Some(reference::End { class, how, ran_for, is_quick, by_policy }));
+        let is_quick = never_ran || measured.is_some_and(|age| age <= truth::QUICK);
+        (truth.gone_at, truth.end) = (now, Some(truth::End { class, how, ran_for, is_quick, by_policy }));
         self.note(|world| format!("{} {number} epoch {epoch} has ended: {class}", world.name(job)));
     }
 

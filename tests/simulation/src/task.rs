@@ -133,7 +133,7 @@ impl World {
             return self.send(owner, Fact::LookFailed { attempt, detail: "the agent is blind".to_owned() });
         }
         if let Some(status) = self.asked_status(attempt) {
-            self.send(owner, Fact::Heard { status: Box::new(status) });
+            self.send(owner, Fact::Heard { status });
         }
     }
 

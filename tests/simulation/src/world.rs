@@ -164,7 +164,7 @@ impl World {
             world.at(world.plan[index].at, Event::Fault(index));
         }
         for job in 0..world.specs.len() {
-            world.reference.jobs.push(crate::reference::Job::new(world.specs[job].settings.clone()));
+            world.reference.jobs.push(crate::truth::Job::new(world.specs[job].settings.clone()));
             world.make_job(job);
         }
         world.after(Duration::ZERO, Event::StartAgent);

@@ -88,7 +88,6 @@ fn every_kind_of_order_is_given_again_and_again() {
 
 #[test]
 fn the_reference_model_stays_small() {
-    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
-    let lines = include_str!("../src/reference.rs").lines().filter(is_code).count();
+    let lines = include_str!("../src/reference.rs").lines().count();
     assert!(lines <= 300, "the reference model has {lines} lines; one that is as large as the policy proves nothing");
 }

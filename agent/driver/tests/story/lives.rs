@@ -7,7 +7,7 @@ use latido_driver::{Fact, FoundAttempt, FoundState, Order};
 use latido_policy::{LaunchFailure, Life, Proposal};
 use latido_protocol::files::{Start, Status, Want, Wanted};
 use latido_protocol::status::{Phase, Verdict};
-use latido_protocol::{Outcome, WallTime};
+use latido_protocol::{Limit, Outcome, WallTime};
 use latido_store::{MemoryStore, Store};
 
 use crate::world::{SECOND, World, attempt, name, proposal};
@@ -340,6 +340,40 @@ fn what_a_person_resumed_without_the_agent_is_not_stopped_by_the_stop_before() {
     assert!(!orders.iter().any(|order| matches!(order, Order::EndAttempt { .. })), "{orders:?}");
     let status = world.driver.subjects(&[]).remove(0);
     assert_eq!((status.phase, status.attempt), (Phase::Running, 2));
+}
+
+/// Attempts 1 to `by_hand` ran for 5 s each, and a person asked for the last of them; the one after it runs.
+fn found_after_a_series(world: &World, by_hand: u32) -> Fact {
+    let Fact::JobFound(mut found) = world.found(FoundState::Running, u64::from(by_hand) + 1) else { unreachable!() };
+    found.job.settings.resume.wall_time_max = Limit::After(8 * SECOND);
+    found.earlier = (1..=by_hand)
+        .map(|number| {
+            let Fact::AttemptEnded { end, .. } = world.ended(number, u64::from(number), Outcome::lost("x")) else {
+                unreachable!()
+            };
+            (Start { by_hand: number == by_hand, ..world.start(number, u64::from(number)) }, *end)
+        })
+        .collect();
+    found.pickups = by_hand;
+    let start = world.start(by_hand + 1, u64::from(by_hand) + 1);
+    found.attempt = Some(FoundAttempt { start, status: None, state: FoundState::Running });
+    Fact::JobFound(found)
+}
+
+#[test]
+fn a_series_that_began_and_went_on_without_this_agent_has_its_limits_anew() {
+    let mut world = World::new(MemoryStore::default());
+    let found = found_after_a_series(&world, 2);
+    let Fact::JobFound(mut first) = found.clone() else { unreachable!() };
+    let (start, end) = first.earlier.remove(0);
+    (first.earlier, first.pickups) = (vec![], 1);
+    first.attempt = Some(FoundAttempt { start, status: None, state: FoundState::Ended(Box::new(end)) });
+    world.step(vec![Fact::JobFound(first)]);
+    let orders = world.step(vec![found]).orders;
+    assert!(!orders.iter().any(|order| matches!(order, Order::EndAttempt { .. })), "5 s of 8 s: {orders:?}");
+    assert_eq!(world.driver.subjects(&[])[0].pickups, 2);
+    let orders = world.pass(4 * SECOND);
+    assert!(orders.iter().any(|order| matches!(order, Order::EndAttempt { .. })), "what it missed counts: {orders:?}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ proptest! {
                 | Event::OrphanEnded { .. }
                 | Event::StrategyAnswered { .. }
                 | Event::LookFailed { .. }
-                | Event::ResumedElsewhere { .. }
+                | Event::AttemptsMissed { .. }
                 | Event::Registry(_)
                 | Event::Check(_)
                 | Event::Process(_)
@@ -90,7 +90,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::WantChanged { subject: of, want: Want::Resume } => *of == subject,
         Event::WantChanged { .. }
         | Event::BudgetChanged { .. }
-        | Event::ResumedElsewhere { .. }
+        | Event::AttemptsMissed { .. }
         | Event::LaunchRefused { .. }
         | Event::Heard { .. }
         | Event::ActivitySeen { .. }

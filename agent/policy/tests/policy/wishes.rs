@@ -4,7 +4,8 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
-    Class, Event, Found, Heard, JobSettings, Life, Limit, NextStep, Orphans, Phase, Proposal, Reason, Verdict, Want,
+    Class, Event, Found, Heard, History, JobSettings, Life, Limit, Missed, NextStep, Orphans, Phase, Proposal, Reason,
+    Verdict, Want,
 };
 
 use crate::harness::{
@@ -125,6 +126,23 @@ fn an_answer_that_comes_while_paused_is_asked_for_again() {
     assert_eq!(bench.want(Want::Run).last(), Some(&ask(attempt(1), RESUMED)));
 }
 
+#[test]
+fn attempts_that_nobody_told_of_count_with_those_that_were() {
+    let mut settings = settings();
+    settings.resume.max_attempts = NonZeroU32::MIN.saturating_add(2);
+    let mut bench = Bench::running(settings);
+    let mut history = History::default();
+    history.attempt_ended(&ending(LOST));
+    history.attempt_ended(&ending(LOST));
+    let missed = Missed { attempt: attempt(3), history, pickups: 2, by_hand: false };
+    bench.tell(Event::AttemptsMissed { subject: JOB, missed });
+    bench.started(attempt(3));
+    assert_eq!((bench.phase(), bench.view().pickups), (Phase::Running, 2));
+    bench.ended(attempt(3), ending(LOST));
+    let because = Reason::AttemptsSpent { attempts: 3, max_attempts: 3 };
+    assert_eq!((bench.phase(), bench.view().phase_because), (Phase::Stuck, because));
+}
+
 /// Somebody ran `latido resume` without the agent, and the attempt that they started is there.
 #[test]
 fn a_resume_without_the_agent_undoes_a_stop_and_begins_a_series_of_its_own() {
@@ -133,7 +151,11 @@ fn a_resume_without_the_agent_undoes_a_stop_and_begins_a_series_of_its_own() {
     let mut bench = Bench::running(settings);
     bench.want(Want::Stop);
     bench.ended(attempt(1), ending(Class::Stopped));
-    bench.tell(Event::ResumedElsewhere { subject: JOB });
+    let mut history = History::default();
+    history.attempt_ended(&ending(Class::Stopped));
+    history.resumed_by_hand();
+    let missed = Missed { attempt: attempt(2), history, pickups: 0, by_hand: true };
+    bench.tell(Event::AttemptsMissed { subject: JOB, missed });
     bench.started(attempt(2));
     assert_eq!(bench.phase(), Phase::Running, "the stop is over");
     bench.ended(attempt(2), ending(LOST));
