@@ -151,8 +151,10 @@ impl World {
                 if truth.end.is_some() { Ok(()) } else { Err("its attempt has no ending".to_owned()) }
             }
             Order::EndAttempt { attempt, reason, .. } => {
+                // An order that waited for the store may come when what it was about is over.
+                let stands = self.seen[job].phase == Some(Phase::Draining);
                 let truth = self.reference.jobs[job].attempt(attempt.epoch);
-                truth.is_given_up |= matches!(reason, StopReason::Stale | StopReason::Hung);
+                truth.is_given_up |= stands && matches!(reason, StopReason::Stale | StopReason::Hung);
                 self.end_claim(job, attempt, *reason)
             }
             Order::EndOrphan { attempt, .. } => {
