@@ -183,7 +183,7 @@ impl Job {
             return Err("it is launched after a stop".to_owned());
         }
         let ends = self.ends();
-        let is_spent = ends.len() as u64 >= u64::from(self.settings.resume.max_attempts);
+        let is_spent = is_reached(self.settings.resume.max_attempts, ends.len() as u64);
         if !by_hand && ends.last().is_some_and(|end| is_spent || !self.resumes(*end)) {
             return Err(format!("it is launched, and its policy does not resume it after {} endings", ends.len()));
         }
@@ -219,7 +219,8 @@ impl Job {
     fn resumes(&self, end: End) -> bool {
         let on = |what| self.settings.resume.on.contains(&what);
         match end.class {
-            Class::Completed | Class::Stopped => false,
+            Class::Stopped => false,
+            Class::Completed => on(ResumeOn::Completed),
             Class::Failed => on(ResumeOn::Failed) || end.by_policy,
             Class::Lost => on(ResumeOn::Lost) || end.by_policy,
             Class::Limit => on(ResumeOn::Limit),
@@ -237,11 +238,11 @@ impl Job {
         let count = ends.len() as u64;
         let lost = ends.iter().filter(|end| end.class == Class::Lost).count() as u64;
         let alike = |deaths: &[End]| deaths.iter().all(|end| end.how == deaths[0].how && end.is_quick);
-        count >= u64::from(resume.max_attempts)
+        is_reached(resume.max_attempts, count)
             || lost >= u64::from(resume.max_pickups)
             || ends.windows(3).any(alike)
             || resume.wall_time_max.duration().is_some_and(|limit| self.ran(u64::MAX) >= limit)
-            || matches!(resume.max_attempts_without_progress, CountLimit::At(limit) if count >= limit)
+            || is_reached(resume.max_attempts_without_progress, count)
     }
 
     /// How long the attempts of its series ran before this epoch.
@@ -382,4 +383,8 @@ impl Reference {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+fn is_reached(limit: CountLimit, count: u64) -> bool {
+    matches!(limit, CountLimit::At(limit) if count >= limit)
 }

@@ -1,6 +1,5 @@
 //! What people want: stops, resumes and pauses.
 
-use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
@@ -129,7 +128,7 @@ fn an_answer_that_comes_while_paused_is_asked_for_again() {
 #[test]
 fn a_resume_without_the_agent_undoes_a_stop_and_begins_a_series_of_its_own() {
     let mut settings = settings();
-    settings.resume.max_attempts = NonZeroU32::MIN;
+    settings.resume.max_attempts = Limit::At(1);
     let mut bench = Bench::running(settings);
     bench.want(Want::Stop);
     bench.ended(attempt(1), ending(Class::Stopped));
