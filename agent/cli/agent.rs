@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use latido::{AgentError, OpenError, PlaceError};
 use tracing_subscriber::EnvFilter;
 
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, GlobalArgs};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 
@@ -14,7 +14,7 @@ use crate::failure::{Failure, chain};
 const LOG_VARIABLE: &str = "LATIDO_LOG";
 
 /// Carries the command out.
-pub(crate) fn run(args: &AgentArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &AgentArgs, global: &GlobalArgs, context: &Context) -> Result<ExitCode, Failure> {
     let filter = EnvFilter::builder().with_env_var(LOG_VARIABLE).try_from_env().unwrap_or_else(|_| "info".into());
     // A second subscriber cannot be: this is the only command that sets one.
     let _already = tracing_subscriber::fmt()
@@ -22,7 +22,15 @@ pub(crate) fn run(args: &AgentArgs, context: &Context) -> Result<ExitCode, Failu
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .try_init();
-    latido::run(context.settings.clone(), context.state.clone(), args.once)
+    let reread = || match Context::load(global) {
+        Ok(again) if again.state.path() != context.state.path() => {
+            let other = again.state.path().display();
+            Err(format!("it names another state directory, {other}; that takes another agent"))
+        }
+        Ok(again) => Ok(again.settings),
+        Err(failure) => Err(failure.render().trim_end().replace('\n', ";")),
+    };
+    latido::run(context.settings.clone(), context.state.clone(), args.once, &reread)
         .map(|()| ExitCode::SUCCESS)
         .map_err(|error| failure(&error))
 }
@@ -40,7 +48,8 @@ fn failure(error: &AgentError) -> Failure {
             Failure::refused(what, why, "move away what lies there; latido removes nothing that it did not make")
         }
         AgentError::Place(PlaceError::Unsafe { .. }) => {
-            Failure::refused(what, why, "give the directory to this user, or name another with --state-dir")
+            Failure::refused(what, why, "give it to this user, take write permission for all from the folders above it (`chmod o-w`), or name another \
+             with --state-dir")
         }
         AgentError::Place(_) => {
             Failure::itself(what, why, "make the directory writable, or name another with --state-dir")

@@ -114,7 +114,7 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Events(args) => events::run(args, &load()?),
         Command::Alerts(args) => alerts::run(args, &load()?),
         Command::Orphans(args) => orphans::run(args, &load()?),
-        Command::Agent(args) => agent::run(args, &load()?),
+        Command::Agent(args) => agent::run(args, &cli.global, &load()?),
         Command::Replay(args) => replay::run(args, &cli.global),
         Command::Config(args) => config::run(args, &cli.global),
         Command::Doctor(args) => doctor::run(args, &cli.global),

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure
         if args.name.is_none() {
             new.name = make::free_name(&context.state, &new.name).unwrap_or(new.name);
         }
-        return plan::dry_run(args, &new);
+        return plan::dry_run(args, &new, &context.settings.agent.redaction);
     }
     // A Ctrl-C from here on is for the job, so it is heard from before the job exists.
     let signals = if args.detach { None } else { Some(listen()?) };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use latido::jobs::inspect::{self, JobFacts};
 use latido::jobs::records;
 use latido::settings::MoneyLimit;
-use latido_protocol::WallTime;
+use latido_protocol::{Redaction, WallTime};
 use latido_protocol::files::{Budget, End, Money, Spent};
 use latido_protocol::status::SubjectStatus;
 
@@ -44,6 +44,7 @@ pub(crate) fn run(args: &WhyArgs, context: &Context) -> Result<ExitCode, Failure
     }
     facts(found, document.at, &mut say);
     if let Some(job) = inspect::inspect(&context.state, &args.subject) {
+        launched(&job, &context.settings.agent.redaction, &mut say);
         lease(&job, &mut say);
         attempts(&job, &mut say);
     }
@@ -103,6 +104,18 @@ fn used_up(spent: Spent, budget: Budget) -> String {
         budget => Some(format!("{counter} {spent} of {budget}")),
     });
     told.collect::<Vec<_>>().join(", ")
+}
+
+/// What its latest attempt runs, and what was noted when it was launched.
+fn launched(job: &JobFacts, redaction: &Redaction, say: &mut impl FnMut(&str, String)) {
+    let start = job.latest.as_ref().and_then(|latest| latest.records.start.as_ref());
+    let command = start.map(|start| &start.command).or(job.job.as_ref().map(|job| &job.command));
+    if let Some(command) = command {
+        say("command", redaction.line(command));
+    }
+    for note in start.into_iter().flat_map(|start| &start.notes) {
+        say("noted", note.clone());
+    }
 }
 
 fn lease(job: &JobFacts, say: &mut impl FnMut(&str, String)) {

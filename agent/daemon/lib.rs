@@ -8,6 +8,7 @@ mod actions;
 mod clock;
 mod configured;
 mod driver_thread;
+mod first_process;
 mod found;
 pub mod jobs;
 mod journal;
@@ -23,4 +24,4 @@ mod trim;
 
 pub use latido_store::OpenError;
 pub use place::PlaceError;
-pub use run::{AgentError, run};
+pub use run::{AgentError, Reread, run};

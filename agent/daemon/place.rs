@@ -16,6 +16,7 @@ use latido_protocol::control::Request;
 use latido_protocol::layout::StateDir;
 
 use crate::jobs::client::{self, AskError};
+use crate::jobs::exposed::exposed_at;
 
 /// Bytes of a Unix socket's path, the final NUL not counted.
 const SOCKET_PATH_MAX: usize = 107;
@@ -128,6 +129,7 @@ impl Place {
     /// Takes the directory's lock, then its socket.
     pub(crate) fn take(state: &StateDir) -> Result<Self, PlaceError> {
         private_directory(state.path())?;
+        refuse_exposed(state.path())?;
         let path = state.agent_lock();
         let lock = match Lock::take(&path) {
             Ok(Some(lock)) => lock,
@@ -141,7 +143,8 @@ impl Place {
         };
         // Somebody may have removed the lock's file under an agent that runs: its socket still tells of it.
         if !matches!(client::ask_agent(state, Request::Hello, ANSWERS_WITHIN), Err(AskError::NobodyThere { .. })) {
-            let holder = "an agent whose agent.lock was removed".to_owned();
+            let holder = "an agent whose agent.lock was removed, or that of another directory, answers at its socket and";
+            let holder = holder.to_owned();
             return Err(PlaceError::Taken { path: state.path().to_owned(), holder });
         }
         // For the message of a second agent; the lock itself proves, not this number.
@@ -184,6 +187,14 @@ impl Drop for Place {
             let _left = bound.parent().map(fs::remove_dir);
         }
     }
+}
+
+/// This program does what the files say, so nobody else may put others in their place.
+fn refuse_exposed(path: &Path) -> Result<(), PlaceError> {
+    let Some(folder) = exposed_at(path) else { return Ok(()) };
+    let folder = folder.display();
+    let detail = format!("everybody may write to {folder}, and so put another directory in its place");
+    Err(PlaceError::Unsafe { path: path.to_owned(), detail })
 }
 
 fn private_directory(path: &Path) -> Result<(), PlaceError> {

@@ -1,4 +1,4 @@
-//! One life of the agent, from the lock to the last write.
+//! The agent's lives, from the lock to the last write. A config that is read again begins another life under the same lock.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,12 +9,14 @@ use latido_driver::{Driver, Fact};
 use latido_protocol::layout::StateDir;
 use latido_store::{OpenError, SqliteStore, Store};
 use tokio::net::UnixListener;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::actions::Actions;
 use crate::clock;
 use crate::driver_thread::{DriverHandle, Flows};
+use crate::first_process::{collect_what_comes, is_first_process, of_jobs};
 use crate::place::{Place, PlaceError};
 use crate::plugins::Registry;
 use crate::recording::{self, Beside};
@@ -86,19 +88,78 @@ fn system(what: &'static str) -> impl FnOnce(io::Error) -> AgentError {
 
 /// Runs the agent of a state directory until SIGTERM or SIGINT. Jobs are left running.
 ///
+/// SIGHUP calls `reread`. What it answers is in force from then on: a life ends, and another begins under the same lock, with
+/// the same socket, as after a restart. Where it answers why not, in words, that is logged and everything stays as it is.
+///
 /// With `once` it recovers, judges and acts on what identity, lock and the supervisors' own measure prove, and ends.
 ///
 /// # Errors
 /// Another agent holds the directory, the store cannot be opened, or the system refuses what is needed to start.
-pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentError> {
+pub fn run(mut settings: Settings, state: StateDir, once: bool, reread: &Reread<'_>) -> Result<(), AgentError> {
     latido_process::descriptors::raise();
-    let place = Place::take(&state)?;
-    let (store, remark) = open_store(&state)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .thread_keep_alive(std::time::Duration::from_secs(2))
-        .build()
-        .map_err(system("a runtime"))?;
+    let mut place = Place::take(&state)?;
+    let mut signals = None;
+    loop {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .thread_keep_alive(std::time::Duration::from_secs(2))
+            .build()
+            .map_err(system("a runtime"))?;
+        let entered = runtime.enter();
+        let signals = match &mut signals {
+            Some(signals) => signals,
+            none => none.insert(Signals::new().map_err(system("a signal handler"))?),
+        };
+        drop(entered);
+        let life = Life { settings, state: state.clone(), place, once };
+        match begin(&runtime, life, signals, reread)? {
+            Ended::ByOrder => return Ok(()),
+            Ended::ForAnother { settings: next, place: kept } => (settings, place) = (*next, kept),
+        }
+    }
+}
+
+/// Reads the config again, or says in words why what it says cannot be in force.
+pub type Reread<'a> = dyn Fn() -> Result<Settings, String> + 'a;
+
+/// What tells the agent to end or to read its config again. It outlives a life, so that no signal between two is missed.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// What a life begins with.
+struct Life {
+    settings: Settings,
+    state: StateDir,
+    place: Place,
+    once: bool,
+}
+
+/// How a life ended that did not fail.
+enum Ended {
+    ByOrder,
+    /// with what is in force in the next, and the place that it goes on in
+    ForAnother {
+        settings: Box<Settings>,
+        place: Place,
+    },
+}
+
+fn begin(runtime: &Runtime, life: Life, signals: &mut Signals, reread: &Reread<'_>) -> Result<Ended, AgentError> {
+    let Life { settings, state, .. } = &life;
+    let (store, remark) = open_store(state)?;
     let journal = store.journal_id().to_owned();
     let read_store = |source| AgentError::ReadStore { path: state.database(), source };
     let decided = settings.driver_settings();
@@ -114,7 +175,7 @@ pub fn run(settings: Settings, state: StateDir, once: bool) -> Result<(), AgentE
         .map_err(|error| AgentError::System { what: "its own identity", source: io::Error::other(error) })?;
     let about = Arc::new(About { identity, started_at: clock::wall(), journal });
     let (driver, flows) = DriverHandle::start(driver).map_err(system("a thread"))?;
-    runtime.block_on(live(settings, state, place, driver, flows, about, remark, recording, once))
+    runtime.block_on(live(life, driver, flows, about, (remark, recording), signals, reread))
 }
 
 /// A damaged store is set aside, never deleted: attempts and wants have files, and the store is rebuilt from them.
@@ -133,22 +194,18 @@ fn open_store(state: &StateDir) -> Result<(SqliteStore, Option<String>), AgentEr
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "everything that one life is made of, put together in one place")]
 async fn live(
-    settings: Settings,
-    state: StateDir,
-    place: Place,
+    life: Life,
     driver: DriverHandle,
     flows: Flows,
     about: Arc<About>,
-    remark: Option<String>,
-    recording: Option<Beside>,
-    once: bool,
-) -> Result<(), AgentError> {
+    (remark, recording): (Option<String>, Option<Beside>),
+    signals: &mut Signals,
+    reread: &Reread<'_>,
+) -> Result<Ended, AgentError> {
+    let Life { settings, state, place, once } = life;
     let Flows { orders, changed, sequence, thread } = flows;
     let opened = database::Opened::at(state.database());
-    let mut terminate = signal(SignalKind::terminate()).map_err(system("a signal handler"))?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(system("a signal handler"))?;
     let listener = place.listener().and_then(UnixListener::from_std).map_err(system("its socket"))?;
 
     let jobs = Jobs::new(state, driver.clone());
@@ -173,11 +230,11 @@ async fn live(
     let result = match recovered {
         Ok(()) if once => {
             acting_is_idle(&driver).await;
-            Ok(())
+            Ok(None)
         }
         Ok(()) => {
             let kept = settings.agent.journal_entries_max;
-            until_ordered((&mut terminate, &mut interrupt), (&mut acting, &mut serving), &jobs, opened, kept).await
+            until_ordered((signals, reread), (&mut acting, &mut serving), &jobs, opened, kept).await
         }
         Err(error) => Err(error),
     };
@@ -187,12 +244,16 @@ async fn live(
     acting.abort();
     plugins.stop().await;
     jobs.stop();
-    note(&driver, "stopped", "jobs run on".to_owned()).await;
+    let what = if matches!(result, Ok(Some(_))) { "config-read-again" } else { "stopped" };
+    let detail = if what == "stopped" { of_jobs() } else { "jobs run on" };
+    note(&driver, what, detail.to_owned()).await;
     drop((driver, jobs, plugins, acting, serving));
     let ended = joined(thread, written).await;
     // The place is given up last.
-    drop(place);
-    ended.and(result)
+    match ended.and(result)? {
+        None => Ok(Ended::ByOrder),
+        Some(settings) => Ok(Ended::ForAnother { settings, place }),
+    }
 }
 
 /// Enters a word about the agent itself into the journal.
@@ -210,14 +271,15 @@ async fn joined(driver: Thread, recording: Option<Thread>) -> Result<(), AgentEr
 }
 
 /// Waits for the order to end, and answers what ended by itself before it. Nothing of it does: an agent without one of its
-/// tasks would look alive and do nothing, so it ends, and whoever supervises it starts it again.
+/// tasks would look alive and do nothing, so it ends, and whoever supervises it starts it again. The answer is what is in
+/// force in another life, where one is to follow.
 async fn until_ordered(
-    (terminate, interrupt): (&mut Signal, &mut Signal),
+    (signals, reread): (&mut Signals, &Reread<'_>),
     (acting, serving): (&mut JoinHandle<()>, &mut JoinHandle<()>),
     jobs: &Jobs,
     opened: database::Opened,
     entries_max: u64,
-) -> Result<(), AgentError> {
+) -> Result<Option<Box<Settings>>, AgentError> {
     let driver = jobs.driver();
     let mut chores = JoinSet::new();
     let mut chore = |part: &'static str, work: Pin<Box<dyn Future<Output = ()> + Send>>| {
@@ -226,6 +288,10 @@ async fn until_ordered(
             part
         });
     };
+    if is_first_process() {
+        let ended = signal(SignalKind::child()).map_err(system("a signal handler"))?;
+        chore("collects the processes that come to it", Box::pin(collect_what_comes(ended)));
+    }
     chore("looks for new jobs", Box::pin(jobs.clone().look_now_and_then()));
     chore(
         "takes in what was signalled without an agent",
@@ -234,20 +300,31 @@ async fn until_ordered(
     chore("samples what attempts do", Box::pin(activity::sample_now_and_then(jobs.clone())));
     chore("bounds the journal", Box::pin(crate::trim::now_and_then(driver.clone(), entries_max)));
     chore("looks after the database", Box::pin(database::look_now_and_then(driver.clone(), opened)));
-    let ended = tokio::select! {
-        _ = terminate.recv() => {
-            tracing::info!("SIGTERM: the agent ends, jobs run on");
-            None
+    let part = loop {
+        tokio::select! {
+            _ = signals.terminate.recv() => {
+                tracing::info!("SIGTERM: the agent ends, {}", of_jobs());
+                return Ok(None);
+            }
+            _ = signals.interrupt.recv() => {
+                tracing::info!("SIGINT: the agent ends, {}", of_jobs());
+                return Ok(None);
+            }
+            _ = signals.hangup.recv() => match reread() {
+                Ok(settings) => {
+                    tracing::info!("SIGHUP: the config was read again");
+                    return Ok(Some(Box::new(settings)));
+                }
+                Err(detail) => {
+                    tracing::error!(detail, "SIGHUP: the config cannot be in force, and what is stays so");
+                    note(driver, "config-refused", detail).await;
+                }
+            },
+            _ = &mut *acting => break "carries out what was decided",
+            _ = &mut *serving => break "answers its clients",
+            ended = chores.join_next() => break ended.and_then(Result::ok).unwrap_or("is done now and then"),
         }
-        _ = interrupt.recv() => {
-            tracing::info!("SIGINT: the agent ends, jobs run on");
-            None
-        }
-        _ = acting => Some("carries out what was decided"),
-        _ = serving => Some("answers its clients"),
-        ended = chores.join_next() => Some(ended.and_then(Result::ok).unwrap_or("is done now and then")),
     };
-    let Some(part) = ended else { return Ok(()) };
     tracing::error!("what {part} has ended: the agent ends, jobs run on");
     Err(AgentError::PartEnded { part })
 }
@@ -306,11 +383,14 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let doomed = driver.clone();
         let ended = runtime.block_on(async {
-            let life = live(Settings::default(), state.clone(), place, driver, flows, about, None, None, false);
+            let mut signals = Signals::new().unwrap();
+            let life = Life { settings: Settings::default(), state: state.clone(), place, once: false };
+            let reread = || Err("nobody asks".to_owned());
+            let life = live(life, driver, flows, about, (None, None), &mut signals, &reread);
             let fault = doomed.ask(|_| -> () { panic!("a fault of latido, made by this test") });
             let (ended, _) = tokio::join!(tokio::time::timeout(Duration::from_secs(60), life), fault);
             ended
         });
-        assert!(matches!(ended, Ok(Err(AgentError::Panicked))), "{ended:?}");
+        assert!(matches!(ended, Ok(Err(AgentError::Panicked))));
     }
 }

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Stdio;
 
 use super::BARE;
 use crate::support::{Agent, World, wait_until};
 
-/// Field cases C190 and C196: a second agent refuses, even though the first does not answer, and spoils nothing.
+/// Field case C190: a second agent refuses, even though the first does not answer, and spoils nothing.
 #[test]
 fn c190_a_second_agent_refuses_and_leaves_no_trace() {
     let world = World::new();
@@ -90,7 +92,7 @@ fn c208_directory_and_socket_are_private() {
     fs::create_dir_all(world.state().path()).unwrap();
     fs::set_permissions(world.state().path(), fs::Permissions::from_mode(0o755)).unwrap();
     let agent = Agent::start(&world, BARE);
-    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().mode() & 0o777;
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     assert_eq!(mode(world.state().path()), 0o700);
     assert_eq!(mode(&world.state().agent_socket()), 0o600);
     agent.end();
@@ -141,4 +143,102 @@ fn a_runtime_folder_that_is_cleared_is_made_again() {
     wait_until("the link", || agent.status().is_some());
     agent.end();
     assert!(!folder.exists());
+}
+
+/// Field case C196 (midgetspy/Sick-Beard PR #279): stopping works on the first after a second start has failed.
+#[test]
+fn c196_a_second_start_that_fails_leaves_the_first_one_stoppable() {
+    let world = World::new();
+    let first = Agent::start(&world, BARE);
+    let holder = fs::read_to_string(world.state().agent_lock()).unwrap();
+    world.latido(&["agent"]).ends_with(4);
+    assert_eq!(fs::read_to_string(world.state().agent_lock()).unwrap(), holder);
+    let pid: u32 = holder.trim().parse().unwrap();
+    assert_eq!(first.pid(), pid);
+    first.end();
+    Agent::start(&world, BARE).end();
+}
+
+/// Field case C193 (pedrosousa13/hop#158). The socket of a deep state directory lies in the runtime folder.
+#[test]
+fn c193_neither_another_socket_nor_another_state_directory_makes_a_second_agent() {
+    let home = World::new();
+    let world = World::with_state(&home.home().join("x".repeat(100)));
+    let first = Agent::start(&world, BARE);
+    let link = world.state().agent_socket();
+    let before = (fs::read_link(&link).unwrap(), fs::metadata(&link).unwrap().ino());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut second = world.latido_command(&["agent"]);
+    second.env("XDG_RUNTIME_DIR", elsewhere.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let second = world.finish(second.spawn().unwrap()).ends_with(4);
+    assert!(second.stderr.contains(&format!("pid {}", first.pid())), "{second:?}");
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+
+    let other = World::new();
+    fs::create_dir_all(other.state().path()).unwrap();
+    std::os::unix::fs::symlink(&before.0, other.state().agent_socket()).unwrap();
+    let third = other.latido(&["agent"]).ends_with(4);
+    assert!(third.stderr.contains("answers at its socket") && third.stderr.contains("  next:  "), "{third:?}");
+    assert_eq!(fs::read_link(other.state().agent_socket()).unwrap(), before.0);
+    assert_eq!((fs::read_link(&link).unwrap(), fs::metadata(&link).unwrap().ino()), before);
+    assert!(first.status().is_some());
+    first.end();
+}
+
+/// Field case C209 (joewalnes/websocketd#474): whoever may write above a private folder puts another in its place.
+#[test]
+fn c209_a_state_directory_that_everybody_may_replace_is_refused() {
+    let world = World::new();
+    let shared = world.home().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    let exposed = World::with_state(&shared.join("state"));
+    let refused = exposed.latido(&["agent"]).ends_with(4);
+    assert!(refused.stderr.contains("everybody may write to") && refused.stderr.contains("chmod o-w"), "{refused:?}");
+    assert!(!exposed.state().agent_socket().exists());
+    assert!(exposed.latido(&["doctor"]).stdout.contains("everybody may write to"));
+    // Nobody takes away there what is somebody else's.
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    Agent::start(&exposed, BARE).end();
+}
+
+/// Field case C209, where the modes of folder and socket give no protection: each connection is asked who it is.
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that cannot be made skips loudly")]
+fn c209_another_user_who_reaches_a_socket_is_not_answered() {
+    let world = World::new();
+    let agent = Agent::start(&world, BARE);
+    world.detach("a", &[], "exec sleep 1000");
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let attempt = world.start("a", 1).sockets.join("control");
+    let sockets = [(world.state().agent_socket(), HELLO), (attempt, "{\"type\":\"status\"}\n")];
+    for (socket, _) in &sockets {
+        open(socket, 0o666);
+        let above = socket.ancestors().skip(1).take_while(|folder| folder.starts_with(world.home()));
+        above.for_each(|folder| open(folder, 0o755));
+    }
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can be another user, so nothing is tested here");
+        return;
+    }
+    for (socket, request) in &sockets {
+        assert!(asked_by(&world, 0, socket, request).contains("type"), "{}", socket.display());
+        assert_eq!(asked_by(&world, 65534, socket, request), "", "{}", socket.display());
+    }
+    agent.end();
+}
+
+const HELLO: &str = "{\"version\":1,\"request\":{\"type\":\"hello\"}}\n";
+
+/// What a user is answered at a socket.
+fn asked_by(world: &World, user: u32, socket: &Path, request: &str) -> String {
+    let client = "import os,socket,sys; os.setresuid(*[int(sys.argv[1])]*3); s=socket.socket(socket.AF_UNIX)\n\
+                  s.connect(sys.argv[2]); s.settimeout(20)\n\
+                  try: s.sendall(sys.argv[3].encode()); print(s.recv(99).decode())\n\
+                  except (BrokenPipeError, ConnectionResetError): pass";
+    let mut command = world.command("python3");
+    command.args(["-c", client, &user.to_string(), socket.to_str().unwrap(), request]);
+    let ran = command.output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap().trim().to_owned()
 }

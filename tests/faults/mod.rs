@@ -2,7 +2,9 @@
 
 mod disk;
 mod doubles;
+mod hooks;
 mod identity;
+mod multiplexer;
 mod orphans;
 mod records;
 mod removed;

@@ -91,3 +91,86 @@ fn c291_a_resume_without_its_directory_is_refused_before_an_attempt_is_spent() {
         drop(agent);
     }
 }
+
+/// Field case C287 (werf/werf PR #7733): a git that was killed in the middle leaves a lock, and every later run fails.
+#[test]
+fn c287_a_lock_that_a_killed_git_left_is_told_of_and_removed_where_that_is_asked_for() {
+    let world = World::new();
+    let folder = work_tree(&world);
+    let lock = folder.join(".git/index.lock");
+    // As git holds it: made by the attempt, and open until the kill.
+    let script = "mkdir -p deep; cd deep; exec 8>$(git rev-parse --absolute-git-dir)/index.lock; : > ../locked; exec sleep 100";
+    for (name, policy) in [("a", "default"), ("b", "remove"), ("c", "ignore")] {
+        let _old = fs::remove_file(&lock);
+        let config = world.home().join("latido.toml");
+        let settings = |name: &str| format!("[policy.{name}.launch]\ngit_locks = \"{name}\"\n");
+        fs::write(&config, settings("remove") + &settings("ignore")).unwrap();
+        let config = config.to_str().unwrap();
+        let options = ["--config", config, "--policy", policy, "--cwd", folder.to_str().unwrap()];
+        world.detach(name, &options, script);
+        wait_until("the lock", || folder.join("locked").exists());
+        fs::remove_file(folder.join("locked")).unwrap();
+        world.kill(world.start(name, 1).process.unwrap().pid, "KILL");
+        assert_eq!(world.end(name, 1).outcome.class, Class::Lost);
+        assert!(lock.exists());
+        world.latido(&["resume", name]).ends_with(0);
+        let notes = world.start(name, 2).notes.join("; ");
+        match policy {
+            "default" => assert!(notes.contains("left behind") && notes.contains("git_locks"), "{notes}"),
+            "remove" => assert!(notes.contains("left behind") && notes.contains("was removed"), "{notes}"),
+            _ => assert_eq!(notes, ""),
+        }
+        if policy != "ignore" {
+            assert!(world.latido(&["why", name]).stdout.contains("index.lock"));
+        }
+        world.latido(&["stop", name, "--force"]);
+    }
+}
+
+/// Field case C287: a lock that somebody may hold is never removed, whether its file is open or a git works in the tree.
+#[test]
+fn c287_a_lock_that_may_be_held_is_never_removed() {
+    let world = World::new();
+    let folder = work_tree(&world);
+    let lock = folder.join(".git/index.lock");
+    let config = world.home().join("latido.toml");
+    fs::write(&config, "[policy.default.launch]\ngit_locks = \"remove\"\n").unwrap();
+    world.detach("a", &["--config", config.to_str().unwrap(), "--cwd", folder.to_str().unwrap()], "exit 1");
+    world.end("a", 1);
+    let lock_of_before = || {
+        let file = fs::File::options().append(true).create(true).open(&lock).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        file
+    };
+    let notes = || {
+        world.latido(&["resume", "a"]).ends_with(0);
+        let last = world.attempts("a").last().copied().unwrap();
+        world.end("a", last);
+        world.start("a", last).notes.join("; ")
+    };
+    // Open, by this very process.
+    let open = lock_of_before();
+    let held = notes();
+    assert!(held.contains(&format!("pid {}", std::process::id())) && lock.exists(), "{held}");
+    drop(open);
+    fs::remove_file(&lock).unwrap();
+    // Closed, while a git of the tree waits for its editor.
+    let editor = "sh -c ': > ../editing; sleep 100' --";
+    let mut git = world.command("git");
+    git.args(["-c", "user.name=w", "-c", "user.email=w@localhost", "-c", &format!("core.editor={editor}")]);
+    let mut git = git.args(["commit", "-a", "--allow-empty"]).current_dir(&folder).spawn().unwrap();
+    wait_until("the editor", || world.home().join("editing").exists() || folder.join("editing").exists());
+    drop(lock_of_before());
+    let held = notes();
+    assert!(held.contains(&format!("pid {}", git.id())) && lock.exists(), "{held}");
+    git.kill().unwrap();
+    git.wait().unwrap();
+    // Young: somebody else's, as far as can be told.
+    let _left = fs::remove_file(&lock);
+    fs::write(&lock, "").unwrap();
+    let young = notes();
+    assert!(young.contains("no attempt of this job is proven to have left it") && lock.exists(), "{young}");
+    drop(lock_of_before());
+    let gone = notes();
+    assert!(gone.contains("was removed") && !lock.exists(), "{gone}");
+}

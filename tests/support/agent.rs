@@ -55,7 +55,8 @@ impl<'a> Agent<'a> {
         agent
     }
 
-    fn spawn_as(world: &'a World, config: &str, command: impl FnOnce(&str) -> Command) -> Self {
+    /// Starts what `command` makes of the config's path.
+    pub(crate) fn spawn_as(world: &'a World, config: &str, command: impl FnOnce(&str) -> Command) -> Self {
         let path = world.home().join("latido.toml");
         fs::write(&path, config).unwrap();
         let log = world.home().join("agent.log");
@@ -92,6 +93,11 @@ impl<'a> Agent<'a> {
         self.signal("TERM");
         let status = self.child.take().unwrap().wait().unwrap();
         assert!(status.success(), "{status}: {}", self.said());
+    }
+
+    /// Waits for its end by itself.
+    pub(crate) fn ended(mut self) -> std::process::ExitStatus {
+        self.child.take().unwrap().wait().unwrap()
     }
 
     /// Its log.

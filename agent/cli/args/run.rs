@@ -1,6 +1,5 @@
 //! What can be typed about a run.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -58,11 +57,11 @@ pub(crate) struct RunArgs {
     /// Count against these slots of the config, and wait in line where one is full; an agent starts it
     #[arg(long, value_name = "SLOT,SLOT", value_delimiter = ',')]
     pub(crate) slots: Vec<String>,
-    /// Make at most N attempts, the first one counted
+    /// Make at most N attempts, the first one counted, or `none`
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = attempts_max)]
-    pub(crate) max_attempts: Option<NonZeroU32>,
+    pub(crate) max_attempts: Option<CountLimit>,
     /// Resume it after these endings
-    #[arg(long, value_name = "lost,failed,stale,hung,limit", value_delimiter = ',', hide_possible_values = true)]
+    #[arg(long, value_name = "lost,failed,stale,hung,limit,completed", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) resume_on: Option<Vec<ResumeOnArg>>,
     /// Wait before the next attempt: from the first duration, doubled each time, up to the second
     #[arg(long, value_name = "D..D", allow_hyphen_values = true)]

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 use latido::settings::Overrides;
+use latido_protocol::CountLimit;
 use latido_protocol::files::{Backoff, Beats, ResumeOn};
 
 use super::RunArgs;
@@ -69,6 +70,8 @@ pub(crate) enum ResumeOnArg {
     Hung,
     /// a limit of its own
     Limit,
+    /// a good end of what is to run on
+    Completed,
 }
 
 impl From<ResumeOnArg> for ResumeOn {
@@ -79,6 +82,7 @@ impl From<ResumeOnArg> for ResumeOn {
             ResumeOnArg::Stale => Self::Stale,
             ResumeOnArg::Hung => Self::Hung,
             ResumeOnArg::Limit => Self::Limit,
+            ResumeOnArg::Completed => Self::Completed,
         }
     }
 }
@@ -114,12 +118,13 @@ impl FromStr for Variable {
     }
 }
 
-pub(super) fn attempts_max(text: &str) -> Result<NonZeroU32, String> {
-    match text.parse::<u32>() {
-        Ok(number) => NonZeroU32::new(number).ok_or_else(|| {
-            "0 attempts would never run it; the first attempt is counted, so 1 means no resume".to_owned()
-        }),
-        Err(_) => Err("not a number of attempts such as 5".to_owned()),
+pub(super) fn attempts_max(text: &str) -> Result<CountLimit, String> {
+    match text.parse() {
+        Ok(CountLimit::At(0)) => {
+            Err("0 attempts would never run it; the first attempt is counted, so 1 means no resume".to_owned())
+        }
+        Ok(limit) => Ok(limit),
+        Err(_) => Err("not a number of attempts such as 5, or `none`".to_owned()),
     }
 }
 

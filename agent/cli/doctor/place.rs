@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use latido::jobs::client::{AGENT_WITHIN, AskError, ask_agent};
+use latido::jobs::exposed::exposed_at;
 use latido::jobs::inspect::{AttemptFacts, AttemptState, inspect};
 use latido::jobs::records::job_names;
 use latido::jobs::sockets::{make_folder, remove_folder, short_id};
@@ -68,6 +69,14 @@ fn existing(name: &'static str, path: &Path, metadata: &fs::Metadata) -> Check {
             name,
             format!("others may enter {shown} (mode {mode:04o}): it holds output and environments"),
             format!("chmod 700 {shown}"),
+        );
+    }
+    if let Some(folder) = exposed_at(path) {
+        let folder = folder.display();
+        return Check::fail(
+            name,
+            format!("everybody may write to {folder}, and so put another directory in the place of {shown}"),
+            format!("chmod o-w {folder}, or name another directory with --state-dir; an agent refuses this one"),
         );
     }
     Check::ok(name, format!("{shown} is private and can be written"))

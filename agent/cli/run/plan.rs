@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use latido::jobs::make::NewJob;
 use latido::settings::{MoneyLimit, SizeLimit};
-use latido_protocol::files::{Budget, CgroupPlace, Enforcement, EnvironmentFrom, JobSettings, LaunchSettings, Sigpipe};
-use latido_protocol::{FORMAT_VERSION, SubjectName};
+use latido_protocol::files::{
+    Budget, CgroupPlace, Enforcement, EnvironmentFrom, GitLocks, JobSettings, LaunchSettings, Sigpipe,
+};
+use latido_protocol::{FORMAT_VERSION, Redaction, SubjectName};
 use serde::Serialize;
 
 use crate::args::RunArgs;
@@ -18,31 +20,36 @@ use crate::print;
 struct Plan<'a> {
     version: u32,
     name: &'a SubjectName,
-    command: &'a [String],
+    /// without the values that are secrets by their names
+    command: Vec<String>,
     directory: &'a PathBuf,
     /// names alone: a value may be a secret
     environment: Vec<&'a String>,
-    settings: &'a JobSettings,
+    settings: JobSettings,
 }
 
 /// Says what would be run, and runs nothing.
-pub(super) fn dry_run(args: &RunArgs, new: &NewJob) -> Result<ExitCode, Failure> {
+pub(super) fn dry_run(args: &RunArgs, new: &NewJob, redaction: &Redaction) -> Result<ExitCode, Failure> {
+    let mut settings = new.settings.clone();
+    if let Some(on_end) = &mut settings.on_end {
+        on_end.command = redaction.command(&on_end.command);
+    }
     let plan = Plan {
         version: FORMAT_VERSION,
         name: &new.name,
-        command: &new.command,
+        command: redaction.command(&new.command),
         directory: &new.directory,
         environment: new.environment.keys().collect(),
-        settings: &new.settings,
+        settings,
     };
     if args.json {
         return print::json(&plan).map(|()| ExitCode::SUCCESS);
     }
-    let settings = &new.settings;
+    let settings = &plan.settings;
     let on: Vec<String> = settings.resume.on.iter().map(|on| format!("{on:?}").to_lowercase()).collect();
     let rows = [
         ("name", new.name.to_string()),
-        ("command", new.command.join(" ")),
+        ("command", plan.command.join(" ")),
         ("directory", new.directory.display().to_string()),
         ("environment", plan.environment.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ")),
         ("policy", settings.policy.clone()),
@@ -105,6 +112,8 @@ fn launch_words(launch: &LaunchSettings) -> String {
         (launch.limits == Enforcement::BestEffort).then(|| "limits best-effort".to_owned()),
         (launch.sigpipe == Sigpipe::Ignore).then(|| "SIGPIPE ignored".to_owned()),
         cgroup,
+        (launch.git_locks == GitLocks::Remove).then(|| "git locks removed".to_owned()),
+        (launch.git_locks == GitLocks::Ignore).then(|| "git locks ignored".to_owned()),
     ];
     let text = words.into_iter().flatten().chain(limits).collect::<Vec<_>>().join(", ");
     if text.is_empty() { "as this command is".to_owned() } else { text }

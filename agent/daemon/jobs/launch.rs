@@ -15,6 +15,7 @@ use latido_protocol::layout::{AttemptDir, JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, Outcome, SubjectName, WallTime, disk};
 
 use super::clock::Deadline;
+use super::{after_end, git_locks};
 use super::inspect::{self, LAUNCH_WITHIN};
 use super::prepared::{Prepared, PublishError};
 use super::records;
@@ -128,17 +129,26 @@ pub fn launch(
         Ok(None) => return Err(LaunchError::NoJob { job: job.clone(), why: "it has no job.json".to_owned() }),
         Err(error) => return Err(LaunchError::NoJob { job: job.clone(), why: latido_protocol::chain(&error) }),
     };
+    let mut ended = None;
     // Whoever has just made the job has looked, and nobody else could launch it since.
     if !is_new {
-        settle_previous(state, job, &folder, &lock, &order, at)?;
+        ended = settle_previous(state, job, &folder, &lock, &order, at)?;
         if !file.directory.is_dir() {
             return Err(LaunchError::NoDirectory { job: job.clone(), directory: file.directory });
         }
     }
-    let given = prepare(job, &folder, &file, &order, at)?;
+    let notes = git_locks::look(&file.directory, file.settings.launch.git_locks, ended);
+    let given = prepare(job, &folder, &file, &order, at, notes)?;
     let heard = start::start_supervisor(&program, folder.attempt(given.attempt).path(), lock)
         .map_err(|error| latido_protocol::chain(&error))
-        .and_then(|starting| hear(&starting));
+        .and_then(|starting| {
+            let heard = hear(&starting);
+            // The command after the ending holds the lock; nothing else of the attempt is left.
+            if let (Ok(Some(Report::LaunchFailed { .. })), Some(on_end)) = (&heard, &file.settings.on_end) {
+                after_end::wait_for_end(&starting, on_end.run_for.0);
+            }
+            heard
+        });
     let Ordered { attempt, epoch } = given;
     let refused = |why: String| {
         record_refusal(state, job, attempt, &order.by, at, &why);
@@ -184,7 +194,7 @@ fn hear(starting: &Starting) -> Result<Option<Report>, String> {
 }
 
 /// A free lock is necessary and never sufficient: the attempt before must have its ending, and none of its processes may
-/// live.
+/// live. Answers when it ended, where there was one.
 fn settle_previous(
     state: &StateDir,
     job: &SubjectName,
@@ -192,14 +202,14 @@ fn settle_previous(
     lock: &Lock,
     order: &LaunchOrder,
     at: WallTime,
-) -> Result<(), LaunchError> {
+) -> Result<Option<WallTime>, LaunchError> {
     let unknown = |attempt, why| LaunchError::Unknown { job: job.clone(), attempt, why };
     let attempts = records::attempt_numbers(folder).map_err(|error| unknown(0, error.to_string()))?;
     let Some(&attempt) = attempts.last() else {
         // Its records may have been removed under it.
         let marked = inspect::marked(folder).map_err(|why| unknown(0, why))?;
         return if marked.is_empty() {
-            Ok(())
+            Ok(None)
         } else {
             Err(LaunchError::Unrecorded { job: job.clone(), living: marked })
         };
@@ -215,7 +225,7 @@ fn settle_previous(
         return Err(LaunchError::Unrecorded { job: job.clone(), living: inspect::named(&found.others) });
     }
     recover::settle(state, job, attempt, lock, &Settling { by: &order.by, at, outcome: None })
-        .map(|_end| ())
+        .map(|end| Some(end.ended_at))
         .map_err(|source| LaunchError::Previous { job: job.clone(), source })
 }
 
@@ -226,6 +236,7 @@ fn prepare(
     file: &JobFile,
     order: &LaunchOrder,
     launched_at: WallTime,
+    notes: Vec<String>,
 ) -> Result<Ordered, LaunchError> {
     let wanted_error = |source| LaunchError::Wanted { job: job.clone(), source };
     let short = wanted::take_short(folder).map_err(wanted_error)?;
@@ -252,13 +263,13 @@ fn prepare(
     // attempt's own record is durable before anything runs.
     if order.by_hand {
         short.write(&run).map_err(wanted_error)?;
-        return record_start(job, folder, file, order, given, launched_at).map(|()| given);
+        return record_start(job, folder, file, order, given, launched_at, notes).map(|()| given);
     }
     // A resume stays wanted until the attempt that it asks for has its folder.
     let is_asked_for = wanted.want == Want::Resume;
     let want = if is_asked_for { Want::Resume } else { Want::Run };
     short.write_whole(&Wanted { want, ..run.clone() }).map_err(wanted_error)?;
-    record_start(job, folder, file, order, given, launched_at)?;
+    record_start(job, folder, file, order, given, launched_at, notes)?;
     if is_asked_for {
         short.write_whole(&run).map_err(wanted_error)?;
     }
@@ -272,6 +283,7 @@ fn record_start(
     order: &LaunchOrder,
     given: Ordered,
     at: WallTime,
+    notes: Vec<String>,
 ) -> Result<(), LaunchError> {
     let attempts = records::attempt_numbers(folder).unwrap_or_default();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -295,7 +307,7 @@ fn record_start(
         process: None,
         started_at: None,
         cgroup: None,
-        notes: Vec::new(),
+        notes,
     };
     let written = publish_attempt(folder, &record);
     if written.is_err() {

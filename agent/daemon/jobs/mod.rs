@@ -4,8 +4,11 @@
 //! Nothing here prints, decides when something is due, or waits without a deadline. The attempt files are the truth:
 //! every change is on the disk before the next step, and who does not hold the job's lock writes nothing about attempts.
 
+mod after_end;
 pub mod client;
 pub mod clock;
+pub mod exposed;
+mod git_locks;
 pub mod inspect;
 pub mod judge;
 pub mod launch;

@@ -10,7 +10,7 @@ use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, Outcome, SubjectName, WallTime, disk};
 
 use super::inspect::{self, AttemptFacts, AttemptState, Living};
-use super::{ledger, sockets};
+use super::{after_end, ledger, sockets};
 
 /// Why the ending of an attempt cannot be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -178,7 +178,8 @@ pub struct Settling<'a> {
 }
 
 /// Brings the records of an attempt to their end, with the job's lock held: its ending, its line in the ledger, no
-/// `busy.json`, no sockets. What is there already stays.
+/// `busy.json`, no sockets; and the command after the ending, where there is one that was not run, is run to its end. What is
+/// there already stays.
 ///
 /// # Errors
 /// When the death is not proven, or the records cannot be written.
@@ -186,7 +187,7 @@ pub fn settle(
     state: &StateDir,
     job: &SubjectName,
     attempt: u32,
-    _held: &Lock,
+    held: &Lock,
     settling: &Settling<'_>,
 ) -> Result<End, RecoverError> {
     let folder = state.job(job);
@@ -199,6 +200,7 @@ pub fn settle(
         None => record_end(job, &folder, &facts, settling)?,
     };
     enter_in_ledger(state, facts.records.start.as_ref(), &end)?;
+    after_end::follow(&folder, &facts.records, held);
     // Both are hints that are checked wherever they are read, so leaving one behind harms nobody.
     let _ = fs::remove_file(folder.busy());
     if let Some(start) = &facts.records.start {

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use latido_protocol::attempt::TOKEN_FILE;
 
+use super::exposed::exposed_at;
+
 /// Bytes of a Unix socket's path, the final NUL not counted.
 pub const PATH_MAX: usize = 107;
 /// Names of an attempt's sockets, and of its token beside them; the longest decides what fits.
@@ -112,6 +114,8 @@ fn check_private(base: &Path, uid: u32) -> Result<(), SocketsError> {
         not("it belongs to somebody else")
     } else if metadata.mode() & 0o077 != 0 {
         not("others may enter it")
+    } else if exposed_at(base).is_some() {
+        not("everybody may put another one in its place: a folder above it is writable for all and not sticky")
     } else {
         Ok(())
     }

@@ -144,7 +144,10 @@ fn situation(
     past: Vec<AttemptRecords>,
     command: guest::Command,
 ) -> guest::Situation {
-    let attempts_left = job.settings.resume.max_attempts.saturating_sub(status.attempt);
+    let attempts_left = match job.settings.resume.max_attempts {
+        CountLimit::None => None,
+        CountLimit::At(max) => Some(u32::try_from(max).unwrap_or(u32::MAX).saturating_sub(status.attempt)),
+    };
     let budget = budget(attempts_left, status.budget, status.spent);
     guest::Situation {
         now: clock::wall().as_millis(),
@@ -174,7 +177,7 @@ fn past_attempt(records: AttemptRecords) -> guest::PastAttempt {
 }
 
 /// What is left of a budget after all attempts so far. The package has no field for tokens, so they stand beside it.
-fn budget(attempts_left: u32, budget: Budget, spent: Spent) -> guest::Budget {
+fn budget(attempts_left: Option<u32>, budget: Budget, spent: Spent) -> guest::Budget {
     let left = |limit: CountLimit, spent: u64| match limit {
         CountLimit::None => None,
         CountLimit::At(count) => Some(count.saturating_sub(spent)),
@@ -182,7 +185,7 @@ fn budget(attempts_left: u32, budget: Budget, spent: Spent) -> guest::Budget {
     let tokens = left(budget.tokens, spent.tokens);
     let attribute = |tokens: u64| guest::Attribute { key: TOKENS_LEFT.to_owned(), value: tokens.to_string() };
     guest::Budget {
-        attempts_left: Some(attempts_left),
+        attempts_left,
         turns_left: left(budget.turns, spent.turns),
         cost_left_usd: left(budget.money, spent.money).map(entries::units),
         time_left: None,
@@ -198,11 +201,11 @@ mod tests {
     #[test]
     fn c296_a_strategy_is_told_what_all_attempts_left_of_the_budget() {
         let allowed = Budget { turns: CountLimit::At(10), tokens: CountLimit::At(5), money: CountLimit::At(2_500_000) };
-        let left = budget(1, allowed, Spent { turns: 6, tokens: 9, money: 500_000 });
+        let left = budget(Some(1), allowed, Spent { turns: 6, tokens: 9, money: 500_000 });
         assert_eq!((left.attempts_left, left.turns_left, left.cost_left_usd), (Some(1), Some(4), Some(2.0)));
         let tokens: Vec<_> = left.attributes.iter().map(|left| (left.key.as_str(), left.value.as_str())).collect();
         assert_eq!(tokens, [("tokens-left", "0")], "more than all is nothing left");
-        let none = budget(1, Budget::default(), Spent { turns: 6, tokens: 9, money: 1 });
+        let none = budget(Some(1), Budget::default(), Spent { turns: 6, tokens: 9, money: 1 });
         assert_eq!((none.turns_left, none.cost_left_usd, none.attributes.len()), (None, None, 0));
     }
 }

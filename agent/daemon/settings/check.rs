@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use latido_policy::SLOTS_MAX;
 use latido_protocol::files::LogLimits;
-use latido_protocol::{CountLimit, SubjectName};
+use latido_protocol::{CountLimit, Redaction, SubjectName};
 
 use super::budget::BudgetTable;
 use super::document::{AgentTable, Document, JobTable, PolicyTable, ResumeTable};
@@ -211,6 +211,7 @@ impl Check<'_> {
             blackout_share_percent: blackout.share_percent.unwrap_or(default.blackout_share_percent),
             blackout_count_min: blackout.count_min.unwrap_or(default.blackout_count_min),
             recording,
+            redaction: table.redact.map_or(default.redaction, Redaction::new),
         }
     }
 
@@ -372,11 +373,12 @@ fn absolute(base: &Path, path: &Path) -> PathBuf {
 fn resume_overrides(table: Option<&ResumeTable>) -> Overrides {
     let Some(table) = table else { return Overrides::default() };
     Overrides {
-        max_attempts: table.max_attempts,
+        max_attempts: table.max_attempts.map(|text| text.0),
         max_pickups: table.max_pickups,
         resume_on: table.on.as_ref().map(|on| on.iter().map(|text| text.0).collect()),
         backoff: table.backoff.map(|text| text.0),
         max_attempts_without_progress: table.max_attempts_without_progress.map(|text| text.0),
+        max_identical_deaths: table.max_identical_deaths.map(|text| text.0),
         wall_time_max: table.wall_time_max.map(|text| text.0),
         spare_busy: table.spare_busy,
         budget: table.budget.map(BudgetTable::overrides).unwrap_or_default(),

@@ -71,6 +71,8 @@ pub(super) struct AgentTable {
     pub(super) resume_every: Option<Text<Span>>,
     /// When the agent doubts itself first.
     pub(super) blackout: Option<BlackoutTable>,
+    /// Names whose values are left out of command lines wherever those are shown; `*` stands for anything.
+    pub(super) redact: Option<Vec<String>>,
     /// The recording of what the agent is told and decides.
     pub(super) recording: Option<RecordingTable>,
 }
@@ -146,10 +148,10 @@ pub(super) struct PolicyTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(super) struct ResumeTable {
-    /// What resumes it. `stale` and `hung` end a live process first.
+    /// What resumes it. `stale` and `hung` end a live process first; `completed` is for what is to run on.
     pub(super) on: Option<Vec<Text<ResumeOn>>>,
-    /// Attempts in all, the first one counted.
-    pub(super) max_attempts: Option<NonZeroU32>,
+    /// Attempts in all, the first one counted, or `none`.
+    pub(super) max_attempts: Option<Text<CountLimit>>,
     /// Lost attempts after which the job is stuck.
     pub(super) max_pickups: Option<NonZeroU32>,
     /// Delays between attempts: the first, doubled each time, up to the second. A delay begins when the attempt before
@@ -157,6 +159,8 @@ pub(super) struct ResumeTable {
     pub(super) backoff: Option<Text<Backoff>>,
     /// Attempts in a row without a new best checkpoint after which the job is stuck, or `none`.
     pub(super) max_attempts_without_progress: Option<Text<CountLimit>>,
+    /// Endings in a row, equal and within a second of the start, after which the job is stuck, or `none`.
+    pub(super) max_identical_deaths: Option<Text<CountLimit>>,
     /// Time of all attempts together since the last resume by hand, or `none`.
     pub(super) wall_time_max: Option<Text<Limit>>,
     /// A hung job whose output still grows is told of and not ended, whatever `on` says.

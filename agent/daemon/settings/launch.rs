@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use latido_process::setup::Setup;
-use latido_protocol::files::{CgroupPlace, Enforcement, EnvironmentFrom, LaunchSettings, OnEnd, Rlimit, Sigpipe};
+use latido_protocol::files::{
+    CgroupPlace, Enforcement, EnvironmentFrom, GitLocks, LaunchSettings, OnEnd, Rlimit, Sigpipe,
+};
 use latido_protocol::{CountLimit, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +49,9 @@ pub(super) struct LaunchTable {
     limits: Option<Text<Enforcement>>,
     /// Where its cgroup is made: where one can be (auto), nowhere (none), or below this folder.
     cgroup: Option<Text<CgroupPlace>>,
+    /// What is done about locks that a killed git left in the work tree of its directory: they are noted (report), removed
+    /// where nobody can hold them (remove), or not looked for (ignore).
+    git_locks: Option<Text<GitLocks>>,
 }
 
 /// `on_end = { … }`
@@ -84,6 +89,8 @@ pub struct LaunchOverrides {
     pub limits: Option<Enforcement>,
     /// where its cgroup is made
     pub cgroup: Option<CgroupPlace>,
+    /// what is done about locks that a killed git left
+    pub git_locks: Option<GitLocks>,
 }
 
 impl LaunchOverrides {
@@ -104,6 +111,7 @@ impl LaunchOverrides {
             pids_max: self.pids_max.map_or(base.pids_max, number),
             limits: self.limits.unwrap_or(base.limits),
             cgroup: self.cgroup.clone().unwrap_or_else(|| base.cgroup.clone()),
+            git_locks: self.git_locks.unwrap_or(base.git_locks),
         }
     }
 
@@ -120,6 +128,7 @@ impl LaunchOverrides {
             pids_max: self.pids_max.map(Text),
             limits: self.limits.map(Text),
             cgroup: self.cgroup.clone().map(Text),
+            git_locks: self.git_locks.map(Text),
         };
         (table != LaunchTable::default()).then_some(table)
     }
@@ -140,6 +149,7 @@ impl LaunchTable {
             pids_max: Some(Text(settings.pids_max.map_or(CountLimit::None, CountLimit::At))),
             limits: Some(Text(settings.limits)),
             cgroup: Some(Text(settings.cgroup.clone())),
+            git_locks: Some(Text(settings.git_locks)),
         }
     }
 
@@ -156,6 +166,7 @@ impl LaunchTable {
             pids_max: self.pids_max.map(|text| text.0),
             limits: self.limits.map(|text| text.0),
             cgroup: self.cgroup.as_ref().map(|text| text.0.clone()),
+            git_locks: self.git_locks.map(|text| text.0),
         }
     }
 }

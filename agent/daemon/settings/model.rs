@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use latido_policy::GroupSettings;
 use latido_protocol::files::{Backoff, Beats, Budget, LaunchSettings, LogLimits, OnEnd, Orphans, Resume, ResumeOn};
-use latido_protocol::{CountLimit, Limit, Span, SubjectName};
+use latido_protocol::{CountLimit, Limit, Redaction, Span, SubjectName};
 
 use super::Problem;
 use super::alerts::{AlertsSettings, AlertsTable};
@@ -70,6 +70,8 @@ pub struct AgentSettings {
     pub blackout_count_min: u32,
     /// how the agent is recorded
     pub recording: RecordingSettings,
+    /// what is left out of command lines where they are shown
+    pub redaction: Redaction,
 }
 
 /// How a job is judged and resumed.
@@ -228,7 +230,7 @@ pub struct Overrides {
     /// longest time of one attempt
     pub run_for: Option<Limit>,
     /// attempts in all
-    pub max_attempts: Option<NonZeroU32>,
+    pub max_attempts: Option<CountLimit>,
     /// lost attempts after which the job is stuck
     pub max_pickups: Option<NonZeroU32>,
     /// what resumes it
@@ -243,6 +245,8 @@ pub struct Overrides {
     pub excuse_max: Option<Span>,
     /// attempts in a row without a new best checkpoint after which it is stuck
     pub max_attempts_without_progress: Option<CountLimit>,
+    /// identical quick endings in a row after which it is stuck
+    pub max_identical_deaths: Option<CountLimit>,
     /// time of all attempts together
     pub wall_time_max: Option<Limit>,
     /// a hung attempt that is busy is not ended
@@ -287,10 +291,12 @@ impl Default for Policy {
             excuse_max: seconds(3600),
             resume: Resume {
                 on: vec![ResumeOn::Lost],
-                max_attempts: 5,
+                max_attempts: CountLimit::At(5),
                 max_pickups: 5,
                 backoff: Backoff { first: seconds(5), longest: seconds(300) },
                 max_attempts_without_progress: CountLimit::None,
+                // One may be an accident and two a coincidence.
+                max_identical_deaths: CountLimit::At(3),
                 wall_time_max: Limit::None,
                 spare_busy: true,
                 budget: Budget::default(),
@@ -325,6 +331,7 @@ impl Default for AgentSettings {
             blackout_share_percent: 50,
             blackout_count_min: 5,
             recording: RecordingSettings::default(),
+            redaction: Redaction::default(),
         }
     }
 }

@@ -135,9 +135,9 @@ impl Policy {
         if let Some(on) = &overrides.resume_on {
             policy.resume.on.clone_from(on);
         }
-        if let Some(max_attempts) = overrides.max_attempts {
-            policy.resume.max_attempts = max_attempts.get();
-        }
+        policy.resume.max_attempts = overrides.max_attempts.unwrap_or(self.resume.max_attempts);
+        policy.resume.max_identical_deaths =
+            overrides.max_identical_deaths.unwrap_or(self.resume.max_identical_deaths);
         if let Some(max_pickups) = overrides.max_pickups {
             policy.resume.max_pickups = max_pickups.get();
         }
@@ -213,8 +213,12 @@ fn resume_contradictions(policy: &Policy, complain: &mut impl FnMut(&'static str
     if first > longest {
         complain("resume.backoff", format!("the first delay {first} is longer than the longest {longest}"));
     }
-    if policy.resume.max_attempts == 0 {
+    if policy.resume.max_attempts == CountLimit::At(0) {
         complain("resume.max_attempts", "0 attempts would never run it; the first attempt is counted".to_owned());
+    }
+    if policy.resume.max_identical_deaths == CountLimit::At(0) {
+        let why = "0 would make it stuck at its first ending; write 1 or more, or none";
+        complain("resume.max_identical_deaths", why.to_owned());
     }
     if policy.resume.max_pickups == 0 {
         complain("resume.max_pickups", "0 pickups would make it stuck at its first loss; write 1 or more".to_owned());

@@ -43,6 +43,7 @@ impl Settings {
                     share_percent: Some(self.agent.blackout_share_percent),
                     count_min: Some(self.agent.blackout_count_min),
                 }),
+                redact: Some(self.agent.redaction.names().to_vec()),
                 recording: Some(RecordingTable::of(self.agent.recording)),
             }),
             policy: self.policies.iter().map(|(name, policy)| (name.clone(), policy_table(policy))).collect(),
@@ -81,10 +82,11 @@ fn policy_table(policy: &Policy) -> PolicyTable {
         excuse_max: Some(Text(policy.excuse_max)),
         resume: Some(ResumeTable {
             on: Some(policy.resume.on.iter().copied().map(Text).collect()),
-            max_attempts: NonZeroU32::new(policy.resume.max_attempts),
+            max_attempts: Some(Text(policy.resume.max_attempts)),
             max_pickups: NonZeroU32::new(policy.resume.max_pickups),
             backoff: Some(Text(policy.resume.backoff)),
             max_attempts_without_progress: Some(Text(policy.resume.max_attempts_without_progress)),
+            max_identical_deaths: Some(Text(policy.resume.max_identical_deaths)),
             wall_time_max: Some(Text(policy.resume.wall_time_max)),
             spare_busy: Some(policy.resume.spare_busy),
             budget: Some(BudgetTable::of(policy.resume.budget)),
@@ -117,10 +119,11 @@ fn job_table(job: &ConfiguredJob) -> JobTable {
     let own = &job.overrides;
     let resume = ResumeTable {
         on: own.resume_on.as_ref().map(|on| on.iter().copied().map(Text).collect()),
-        max_attempts: own.max_attempts,
+        max_attempts: own.max_attempts.map(Text),
         max_pickups: own.max_pickups,
         backoff: own.backoff.map(Text),
         max_attempts_without_progress: own.max_attempts_without_progress.map(Text),
+        max_identical_deaths: own.max_identical_deaths.map(Text),
         wall_time_max: own.wall_time_max.map(Text),
         spare_busy: own.spare_busy,
         budget: own.budget.table(),

@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use latido_protocol::CountLimit;
+
 use super::*;
 
 fn parse(text: &str) -> Result<Settings, SettingsError> {
@@ -47,7 +49,7 @@ fn what_is_shown_reads_back_as_the_same() {
     let job = &settings.jobs[&"catalogue".parse().unwrap()];
     assert_eq!(job.directory.as_deref(), Some(Path::new("/etc/work")));
     let decided = settings.configured_job_settings(job).unwrap();
-    assert_eq!(decided.resume.max_attempts, 7);
+    assert_eq!(decided.resume.max_attempts, CountLimit::At(7));
     assert_eq!(decided.interval.to_string(), "30s");
     assert_eq!(settings.strategies[0].source, PluginSource::File("/etc/own.wasm".into()));
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use latido_protocol::files::{Backoff, Beats, CarriageReturns, Enforcement, Orphans, ResumeOn, Sigpipe};
+use latido_protocol::files::{Backoff, Beats, CarriageReturns, Enforcement, GitLocks, Orphans, ResumeOn, Sigpipe};
 use latido_protocol::{CountLimit, Limit, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
@@ -304,6 +304,9 @@ words!(Beats, "a word such as auto", "auto" => Self::Auto, "own" => Self::Own, "
 words!(Orphans, "a word such as end", "end" => Self::End, "hold" => Self::Hold);
 words!(StartMode, "a word such as auto", "auto" => Self::Auto, "manual" => Self::Manual);
 words!(CarriageReturns, "a word such as last", "last" => Self::Last, "all" => Self::All);
+words!(
+    GitLocks, "a word such as report", "report" => Self::Report, "remove" => Self::Remove, "ignore" => Self::Ignore,
+);
 words!(Sigpipe, "a word such as default", "default" => Self::Default, "ignore" => Self::Ignore);
 words!(
     Enforcement, "a word such as required", "required" => Self::Required, "best-effort" => Self::BestEffort,
@@ -311,7 +314,7 @@ words!(
 words!(
     ResumeOn, "a word such as lost",
     "lost" => Self::Lost, "failed" => Self::Failed, "stale" => Self::Stale, "hung" => Self::Hung,
-    "limit" => Self::Limit,
+    "limit" => Self::Limit, "completed" => Self::Completed,
 );
 words!(
     EntryKind, "a kind of entry such as alert",

@@ -9,8 +9,9 @@ use std::time::Duration;
 use latido_driver::{AttemptName, Fact};
 use latido_process::Pidfd;
 use latido_protocol::attempt::{Answer, LINE_MAX, Request};
-use latido_protocol::files::{End, JobFile, Start};
-use latido_protocol::{disk, layout};
+use latido_protocol::files::{End, JobFile, Start, Status};
+use latido_protocol::{FORMAT_VERSION, disk, layout};
+use serde::Deserialize;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Interest};
 use tokio::net::UnixStream;
@@ -117,17 +118,45 @@ async fn listen(driver: &DriverHandle, start: &Start, look_every: Duration) {
         if !matches!(got, Ok(1..)) || line.last() != Some(&b'\n') {
             return;
         }
-        let Ok(Answer::Status { status }) = serde_json::from_slice::<Answer>(&line) else {
-            tracing::warn!(attempt = ?AttemptName::of(start), "the supervisor said what cannot be read");
-            return;
-        };
-        let fact = match &status.trouble.unrecorded {
-            Some(unrecorded) => Fact::LookFailed { attempt: AttemptName::of(start), detail: unrecorded.to_string() },
-            None => Fact::Heard { status },
+        let heard = understood(&line).and_then(|status| match &status.trouble.unrecorded {
+            Some(unrecorded) => Err(unrecorded.to_string()),
+            None => Ok(status),
+        });
+        let fact = match heard {
+            Ok(status) => Fact::Heard { status },
+            // Its silence to this agent says nothing of the work.
+            Err(detail) => Fact::LookFailed { attempt: AttemptName::of(start), detail },
         };
         if driver.tell(fact).await.is_err() {
             return;
         }
+    }
+}
+
+/// What a supervisor says of its attempt, or in words why that cannot be taken: it may be older or newer than this agent. Older
+/// ones lack what was not known then, which has a meaning where it is absent.
+fn understood(line: &[u8]) -> Result<Box<Status>, String> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    #[derive(Deserialize)]
+    struct Said {
+        status: Option<Versioned>,
+    }
+    let cannot_be_read = |error| format!("its supervisor said what cannot be read: {error}");
+    let said: Said = serde_json::from_slice(line).map_err(cannot_be_read)?;
+    if let Some(Versioned { version }) = said.status
+        && version > FORMAT_VERSION
+    {
+        return Err(format!(
+            "its supervisor speaks version {version}, and this agent knows versions up to {FORMAT_VERSION}"
+        ));
+    }
+    match serde_json::from_slice(line).map_err(cannot_be_read)? {
+        Answer::Status { status } => Ok(status),
+        Answer::Error { message } => Err(format!("its supervisor cannot {message}")),
+        Answer::Advice { .. } | Answer::Stopping => Err("its supervisor answers what it was not asked".to_owned()),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Whole records on one side, the policy's numbers on the other. Nothing is decided here.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use latido_policy as policy;
@@ -57,12 +56,14 @@ pub fn settings(settings: &JobSettings, slots: policy::SlotSet, seed: u64) -> po
                 stale: on(ResumeOn::Stale),
                 hung: on(ResumeOn::Hung),
                 limit: on(ResumeOn::Limit),
+                completed: on(ResumeOn::Completed),
             },
-            max_attempts: NonZeroU32::new(settings.resume.max_attempts).unwrap_or(NonZeroU32::MIN),
+            max_attempts: count_limit(settings.resume.max_attempts),
             max_pickups: settings.resume.max_pickups,
             backoff_first: settings.resume.backoff.first.0,
             backoff_longest: settings.resume.backoff.longest.0,
             max_attempts_without_progress: count_limit(settings.resume.max_attempts_without_progress),
+            max_identical_deaths: count_limit(settings.resume.max_identical_deaths),
             wall_time_max: limit(settings.resume.wall_time_max),
             budget: budget(settings.resume.budget),
             spare_busy: settings.resume.spare_busy,

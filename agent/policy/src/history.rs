@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::backoff::delay;
-use crate::{Class, Ending, Fingerprint, ResumePolicy, Spent};
+use crate::{Class, Ending, Fingerprint, Limit, ResumePolicy, Spent};
 
 /// Checkpoints that are remembered, so that only a new one counts as progress. A job that goes back further than this
 /// many checkpoints is taken to move.
@@ -11,9 +11,6 @@ const CHECKPOINTS_MAX: usize = 16;
 
 /// Whoever runs shorter than this died at its start.
 const QUICK_DEATH: Duration = Duration::from_secs(1);
-
-/// So many identical quick deaths in a row are a sure failure.
-const IDENTICAL_DEATHS_MAX: u32 = 3;
 
 /// The endings of a job, and what they tell of its progress. Built by telling every ending in its order, which a restart
 /// can do again from the job's files.
@@ -60,8 +57,9 @@ impl History {
         self.ran = self.ran.saturating_add(ending.ran_for);
         self.spent = self.spent.plus(ending.spent);
         let died = match ending.class {
-            Class::Failed | Class::Lost | Class::Limit => true,
-            Class::Completed | Class::Stopped => false,
+            // A good end is one too, where the job is to run on; where it is not, nothing follows it.
+            Class::Failed | Class::Lost | Class::Limit | Class::Completed => true,
+            Class::Stopped => false,
         };
         // What nobody saw is like no other death, however short its last word says that it ran.
         let quick = ending.launch_failed || ending.is_seen && ending.ran_for < QUICK_DEATH;
@@ -136,8 +134,8 @@ impl History {
     }
 
     /// Answers how many identical quick deaths there were in a row, once they are too many.
-    pub(crate) fn identical_deaths(&self) -> Option<u32> {
-        (self.deaths >= IDENTICAL_DEATHS_MAX).then_some(self.deaths)
+    pub(crate) fn identical_deaths(&self, max: Limit<u32>) -> Option<u32> {
+        max.reached(self.deaths).map(|_| self.deaths)
     }
 
     /// Answers how long it waits before the next attempt: doubled for each ending without progress. The same history
@@ -149,19 +147,20 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use core::num::NonZeroU32;
-
     use super::*;
-    use crate::{Budget, Limit, ResumeOn};
+    use crate::{Budget, ResumeOn};
+
+    const TOO_MANY: Limit<u32> = Limit::At(3);
 
     fn policy(first: u64, longest: u64) -> ResumePolicy {
         ResumePolicy {
             on: ResumeOn::default(),
-            max_attempts: NonZeroU32::MAX,
+            max_attempts: Limit::None,
             max_pickups: u32::MAX,
             backoff_first: Duration::from_secs(first),
             backoff_longest: Duration::from_secs(longest),
             max_attempts_without_progress: Limit::None,
+            max_identical_deaths: TOO_MANY,
             wall_time_max: Limit::None,
             budget: Budget::default(),
             spare_busy: true,
@@ -264,9 +263,9 @@ mod tests {
         let mut history = History::default();
         history.attempt_ended(&death(1, None, quick));
         history.attempt_ended(&death(1, None, quick));
-        assert_eq!(history.identical_deaths(), None);
+        assert_eq!(history.identical_deaths(TOO_MANY), None);
         history.attempt_ended(&death(1, None, quick));
-        assert_eq!(history.identical_deaths(), Some(3));
+        assert_eq!(history.identical_deaths(TOO_MANY), Some(3));
     }
 
     #[test]
@@ -276,7 +275,7 @@ mod tests {
             let mut history = History::default();
             for ending in [death(1, None, quick), death(1, None, quick), other, death(1, None, quick)] {
                 history.attempt_ended(&ending);
-                assert_eq!(history.identical_deaths(), None, "after {other:?}");
+                assert_eq!(history.identical_deaths(TOO_MANY), None, "after {other:?}");
             }
         }
     }
@@ -287,7 +286,7 @@ mod tests {
         for _ in 0..5 {
             history.attempt_ended(&Ending { is_seen: false, ..death(1, None, Duration::ZERO) });
         }
-        assert_eq!(history.identical_deaths(), None);
+        assert_eq!(history.identical_deaths(TOO_MANY), None);
     }
 
     #[test]
@@ -298,7 +297,7 @@ mod tests {
         }
         history.resumed_by_hand();
         history.attempt_ended(&death(1, Some(1), Duration::ZERO));
-        assert_eq!(history.identical_deaths(), None);
+        assert_eq!(history.identical_deaths(TOO_MANY), None);
         history.attempt_ended(&death(1, Some(1), Duration::ZERO));
         assert!(near(history.delay(&policy(5, 600), 7), 10));
     }

@@ -1,7 +1,6 @@
 //! The nouns.
 
 use core::fmt;
-use core::num::NonZeroU32;
 use core::time::Duration;
 
 use crate::{Budget, Limit, SlotSet};
@@ -144,6 +143,8 @@ pub struct ResumeOn {
     pub hung: bool,
     /// a limit of its own
     pub limit: bool,
+    /// a good end of what is to run on
+    pub completed: bool,
 }
 
 /// How a job is resumed.
@@ -152,11 +153,13 @@ pub struct ResumePolicy {
     /// what resumes it
     pub on: ResumeOn,
     /// attempts in all, the first one counted
-    pub max_attempts: NonZeroU32,
+    pub max_attempts: Limit<u32>,
     /// lost attempts after which the job is stuck
     pub max_pickups: u32,
     /// attempts in a row without a new best checkpoint after which it is stuck
     pub max_attempts_without_progress: Limit<u32>,
+    /// identical quick endings in a row without progress after which it is stuck
+    pub max_identical_deaths: Limit<u32>,
     /// time of all attempts together, since the last resume by hand
     pub wall_time_max: Limit<Duration>,
     /// what all attempts may use up together

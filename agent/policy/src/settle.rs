@@ -86,7 +86,8 @@ impl Job {
         let on = self.settings.resume.on;
         let ended_to_resume = order.is_some_and(StopReason::is_for_want);
         match class {
-            Class::Completed | Class::Stopped => false,
+            Class::Stopped => false,
+            Class::Completed => on.completed,
             Class::Failed => on.failed || ended_to_resume,
             Class::Lost => on.lost || ended_to_resume,
             Class::Limit => on.limit,
@@ -98,8 +99,8 @@ impl Job {
         let policy = self.settings.resume;
         let (attempts, pickups, ran) = (self.history.attempts(), self.history.pickups(), self.history.ran());
         let without_progress = self.history.without_progress();
-        if attempts >= policy.max_attempts.get() {
-            Some(Reason::AttemptsSpent { attempts, max_attempts: policy.max_attempts.get() })
+        if let Some(max_attempts) = policy.max_attempts.reached(attempts) {
+            Some(Reason::AttemptsSpent { attempts, max_attempts })
         } else if ending.class == Class::Lost && pickups >= policy.max_pickups {
             Some(Reason::PickupsSpent { pickups, max_pickups: policy.max_pickups })
         } else if let Some(attempts_max) = policy.max_attempts_without_progress.reached(without_progress) {
@@ -109,7 +110,7 @@ impl Job {
         } else if let Some(used_up) = self.budget_used_up(Spent::default()) {
             Some(used_up)
         } else {
-            let deaths = self.history.identical_deaths()?;
+            let deaths = self.history.identical_deaths(policy.max_identical_deaths)?;
             Some(Reason::IdenticalDeaths { deaths, ran_for: ending.ran_for })
         }
     }

@@ -6,6 +6,7 @@
 //! the monotonic one, to bound its own waits.
 
 pub mod activity;
+pub mod at_work;
 pub mod cgroup;
 pub mod datagram;
 pub mod descriptors;

@@ -108,6 +108,12 @@ pub fn collect(pid: u32) -> bool {
     matches!(rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG), Ok(Some(_)))
 }
 
+/// Collects every child of this process that has ended.
+pub fn collect_all() {
+    let ended = || rustix::process::waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+    while matches!(ended(), Ok(Some(_))) {}
+}
+
 /// What a supervisor gets from its starter.
 #[derive(Debug)]
 pub struct Inherited {

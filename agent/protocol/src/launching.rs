@@ -36,6 +36,8 @@ pub struct LaunchSettings {
     pub limits: Enforcement,
     /// where its cgroup is made
     pub cgroup: CgroupPlace,
+    /// what is done about locks that a killed git left in the work tree of its directory
+    pub git_locks: GitLocks,
 }
 
 /// Where a job's variables come from. Those of the job and of the attempt are always set.
@@ -134,6 +136,20 @@ pub enum Enforcement {
     Required,
     /// It is launched without the limit, and `start.json` notes it.
     BestEffort,
+}
+
+/// What is done before a launch about locks (`index.lock` …) that a git left behind in the work tree of the job's directory.
+/// One that somebody may hold is never removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GitLocks {
+    /// They are told of, in the notes of `start.json`.
+    #[default]
+    Report,
+    /// Those that are proven to be left behind are removed, and that is told of.
+    Remove,
+    /// Nobody looks.
+    Ignore,
 }
 
 /// Where the cgroup of an attempt is made.

@@ -23,6 +23,7 @@ mod name;
 pub mod notify;
 mod outcome;
 mod progress;
+mod redaction;
 pub mod registry;
 mod resume;
 pub mod status;
@@ -37,6 +38,7 @@ pub use line::{Line, LineError};
 pub use name::{NameError, SubjectName};
 pub use outcome::{Class, Outcome, OutcomeKind};
 pub use progress::{Progress, ProgressError};
+pub use redaction::Redaction;
 pub use time::{Limit, LimitError, Span, SpanError, WallTime};
 pub use trouble::{Trouble, Unrecorded};
 

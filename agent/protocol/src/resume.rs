@@ -19,6 +19,8 @@ pub enum ResumeOn {
     Hung,
     /// a limit of its own
     Limit,
+    /// a good end of what is to run on
+    Completed,
 }
 
 /// Delays between attempts: the first, and the longest.
@@ -36,7 +38,7 @@ pub struct Resume {
     /// what resumes it
     pub on: Vec<ResumeOn>,
     /// attempts in all, the first one counted
-    pub max_attempts: u32,
+    pub max_attempts: CountLimit,
     /// lost attempts after which the job is stuck
     pub max_pickups: u32,
     /// delays between attempts
@@ -44,6 +46,9 @@ pub struct Resume {
     /// attempts in a row without a new best checkpoint after which the job is stuck
     #[serde(default)]
     pub max_attempts_without_progress: CountLimit,
+    /// identical quick endings in a row without progress after which the job is stuck
+    #[serde(default = "identical_deaths")]
+    pub max_identical_deaths: CountLimit,
     /// time of all attempts together, since the last resume by hand
     #[serde(default)]
     pub wall_time_max: Limit,
@@ -53,6 +58,11 @@ pub struct Resume {
     /// what all attempts may use up together
     #[serde(default)]
     pub budget: Budget,
+}
+
+/// What was too many before it could be said otherwise.
+fn identical_deaths() -> CountLimit {
+    CountLimit::At(3)
 }
 
 /// Whoever wrote a job before this could be said ended nothing that lives.

@@ -58,7 +58,7 @@ pub(crate) fn wall() -> WallTime {
     WallTime::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
-fn monotonic() -> Duration {
+pub(crate) fn monotonic() -> Duration {
     let now = rustix::time::clock_gettime(ClockId::Monotonic);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }

@@ -15,6 +15,7 @@ use latido_protocol::disk;
 use latido_protocol::files::{CarriageReturns, End, JobFile, LogLimits, OnEnd, OnEndRecord, Start};
 use latido_protocol::layout::AttemptDir;
 use latido_protocol::{FORMAT_VERSION, Span};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::pipe::PipeFlags;
 
 use crate::clock;
@@ -72,6 +73,21 @@ impl Hook {
                 write(attempt, OnEndRecord { detail: Some(format!("cannot {error}")), ..record });
                 None
             }
+        }
+    }
+
+    /// Runs the command of a plan to its end, for whoever has nothing else to do meanwhile.
+    pub(crate) fn run(plan: &Plan, attempt: &AttemptDir, start: &Start, end: &End, lock: &Lock) {
+        let Some(mut hook) = Self::begin(plan, attempt, start, end, lock, clock::monotonic()) else { return };
+        while !hook.finish(attempt) {
+            hook.handle_timeout(clock::monotonic());
+            let mut fds = vec![PollFd::new(hook.child(), PollFlags::IN)];
+            fds.extend(hook.pipe().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+            let left = hook.poll_timeout().map(|at| at.saturating_sub(clock::monotonic()));
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            // An error (EINTR, ENOMEM) is an early pass.
+            let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+            while hook.drain() == Drained::Some {}
         }
     }
 

@@ -15,7 +15,7 @@ use latido_process::start;
 use latido_process::{Pidfd, Signal};
 use latido_protocol::attempt::Report;
 use latido_protocol::disk::{self, ReadError, WriteError};
-use latido_protocol::files::{Busy, JobFile, Spent, Start};
+use latido_protocol::files::{Busy, End, JobFile, Spent, Start};
 use latido_protocol::layout::{AttemptDir, JobDir};
 use latido_protocol::{FORMAT_VERSION, Outcome, chain};
 use rustix::fs::Mode;
@@ -27,7 +27,7 @@ use crate::control::Control;
 use crate::ending::{self, Facts, RecordError};
 use crate::environment::Environment;
 use crate::events::{Parts, Supervisor};
-use crate::hook::Plan;
+use crate::hook::{Hook, Plan};
 use crate::notify::NotifySocket;
 use crate::output::Output;
 use crate::sockets;
@@ -78,17 +78,28 @@ enum RefuseError {
 pub(crate) fn launch() -> Option<Supervisor> {
     let inherited = start::inherit().ok()?;
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).bits();
-    let (report, supervisor) = match Launch::prepare(inherited.lock, umask).and_then(Launch::go) {
-        Ok(Launched::Runs { pid, supervisor }) => (Report::Started { pid }, Some(*supervisor)),
-        Ok(Launched::Failed { detail }) => (Report::LaunchFailed { detail }, None),
-        Err(error) => (Report::Refused { detail: format!("cannot {}", chain(&error)) }, None),
+    let mut report = inherited.report;
+    if has_ended() {
+        // Somebody else recorded the ending. He hears nothing but the end of this process.
+        if let Ok(ended) = Ended::take_over(inherited.lock, umask) {
+            ended.follow();
+        }
+        return None;
+    }
+    let (said, supervisor, failed) = match Launch::prepare(inherited.lock, umask).and_then(Launch::go) {
+        Ok(Launched::Runs { pid, supervisor }) => (Report::Started { pid }, Some(*supervisor), None),
+        Ok(Launched::Failed { detail, ended }) => (Report::LaunchFailed { detail }, None, Some(ended)),
+        Err(error) => (Report::Refused { detail: format!("cannot {}", chain(&error)) }, None, None),
     };
-    tell(inherited.report, &report);
+    tell(&mut report, &said);
+    if let Some(ended) = failed {
+        ended.follow();
+    }
     supervisor
 }
 
 /// A starter that is gone does not hear it, and what it would have heard is on the disk.
-fn tell(mut pipe: File, report: &Report) {
+fn tell(pipe: &mut File, report: &Report) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');
         let _ = pipe.write_all(&line);
@@ -97,7 +108,43 @@ fn tell(mut pipe: File, report: &Report) {
 
 enum Launched {
     Runs { pid: u32, supervisor: Box<Supervisor> },
-    Failed { detail: String },
+    Failed { detail: String, ended: Box<Ended> },
+}
+
+/// An attempt whose ending is on the disk, under the lock of its job.
+struct Ended {
+    plan: Plan,
+    attempt: AttemptDir,
+    start: Start,
+    end: End,
+    lock: Lock,
+}
+
+impl Ended {
+    /// Takes what another recorder hands over.
+    fn take_over(lock: OwnedFd, umask: u32) -> Result<Self, RefuseError> {
+        let attempt = AttemptDir::new(std::env::args_os().nth(1).ok_or(RefuseError::Argument)?);
+        let job_dir = attempt.job().ok_or_else(|| RefuseError::Layout { attempt: attempt.path().to_owned() })?;
+        let (job, start, end) = (read(&job_dir.job())?, read(&attempt.start())?, read(&attempt.end())?);
+        let lock = inherited(lock, &job_dir)?;
+        leave_the_starter()?;
+        Ok(Self { plan: Plan { job, umask }, attempt, start, end, lock })
+    }
+
+    /// Runs the command after the ending, where there is one that was not run.
+    fn follow(&self) {
+        Hook::run(&self.plan, &self.attempt, &self.start, &self.end, &self.lock);
+    }
+}
+
+fn has_ended() -> bool {
+    std::env::args_os().nth(1).is_some_and(|attempt| AttemptDir::new(attempt).end().exists())
+}
+
+fn inherited(lock: OwnedFd, job: &JobDir) -> Result<Lock, RefuseError> {
+    Lock::inherited(lock, &job.lock())
+        .map_err(|source| RefuseError::Lock { source })?
+        .ok_or_else(|| RefuseError::NotLocked { path: job.lock() })
 }
 
 /// All that is ready before the job runs.
@@ -128,9 +175,7 @@ impl Launch {
         if start.supervisor.is_some() {
             return Err(RefuseError::Repeated { path: attempt.start() });
         }
-        let lock = Lock::inherited(lock, &job_dir.lock())
-            .map_err(|source| RefuseError::Lock { source })?
-            .ok_or_else(|| RefuseError::NotLocked { path: job_dir.lock() })?;
+        let lock = inherited(lock, &job_dir)?;
         let signals = leave_the_starter()?;
         let hierarchies = surroundings::hierarchies(&job.settings);
         hierarchies.leave();
@@ -268,7 +313,9 @@ impl Launch {
         };
         let end = ending::compose(&self.attempt, &self.start, facts);
         ending::record(&self.attempt, &self.start, &end).map_err(|source| RefuseError::Record { source })?;
-        Ok(Launched::Failed { detail })
+        let plan = Plan { job: self.job, umask: self.umask };
+        let ended = Ended { plan, attempt: self.attempt, start: self.start, end, lock: self.lock };
+        Ok(Launched::Failed { detail, ended: Box::new(ended) })
     }
 }
 

@@ -49,12 +49,13 @@ impl Strategy for Script {
         }
         let newest = situation.attempts.iter().max_by_key(|attempt| attempt.number);
         Ok(match newest.and_then(|attempt| attempt.outcome.as_ref()) {
-            Some(Outcome::Exited(0)) => Decision::GiveUp("it has completed: nothing is left to do".into()),
             Some(Outcome::Stopped(by)) => Decision::Hold(format!("it was stopped: {by}")),
-            Some(Outcome::LaunchFailed(why)) if is_hopeless(why) => {
+            // Without a limit of its attempts it is to be tried until somebody has put there what is missing.
+            Some(Outcome::LaunchFailed(why)) if situation.budget.attempts_left.is_some() && is_hopeless(why) => {
                 Decision::Hold(format!("the command cannot be started, and starting it again would not help: {why}"))
             }
             Some(
+                // With 0 too: nobody asks after a good end but where the policy says that the job is to run on.
                 Outcome::Exited(_)
                 | Outcome::Signaled(_)
                 | Outcome::Lost(_)

@@ -69,7 +69,7 @@ impl Job {
             return Err("it is launched after a stop".to_owned());
         }
         let count = self.ends().len();
-        let is_spent = count as u64 >= u64::from(self.settings.resume.max_attempts);
+        let is_spent = is_reached(self.settings.resume.max_attempts, count as u64);
         if !by_hand && self.last_ended().is_some_and(|last| is_spent || !self.resumes(last)) {
             return Err(format!("it is launched, and its policy does not resume it after {count} endings"));
         }
@@ -107,7 +107,8 @@ impl Job {
         let on = |what| self.settings.resume.on.contains(&what);
         let Some(end) = truth.end else { return true };
         match end.class {
-            Class::Completed | Class::Stopped => false,
+            Class::Stopped => false,
+            Class::Completed => on(ResumeOn::Completed),
             Class::Failed => on(ResumeOn::Failed) || end.by_policy,
             Class::Lost => on(ResumeOn::Lost) || end.by_policy || truth.is_given_up,
             Class::Limit => on(ResumeOn::Limit),
@@ -120,11 +121,11 @@ impl Job {
         let count = ends.len() as u64;
         let lost = ends.iter().filter(|end| end.class == Class::Lost).count() as u64;
         let alike = |deaths: &[End]| deaths.iter().all(|end| end.how == deaths[0].how && end.is_quick);
-        count >= u64::from(resume.max_attempts)
+        is_reached(resume.max_attempts, count)
             || lost >= u64::from(resume.max_pickups)
             || ends.windows(3).any(alike)
             || resume.wall_time_max.duration().is_some_and(|limit| self.ran(u64::MAX) >= limit)
-            || matches!(resume.max_attempts_without_progress, CountLimit::At(limit) if count >= limit)
+            || is_reached(resume.max_attempts_without_progress, count)
     }
 }
 
@@ -265,4 +266,8 @@ impl Reference {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+fn is_reached(limit: CountLimit, count: u64) -> bool {
+    matches!(limit, CountLimit::At(limit) if count >= limit)
 }

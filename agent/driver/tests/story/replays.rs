@@ -9,7 +9,7 @@ use latido_policy::Proposal;
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{JobSettings, ResumeOn};
 use latido_protocol::status::Verdict;
-use latido_protocol::{Class, Outcome, Span, WallTime};
+use latido_protocol::{Class, CountLimit, Outcome, Span, WallTime};
 
 use crate::recorded::{ForJobs, Kept, recorded};
 use crate::world::{SECOND, World, proposal};
@@ -141,7 +141,7 @@ fn a_longer_ttl_spares_what_was_called_stale() {
 fn a_lower_limit_on_attempts_makes_the_job_stuck_and_launches_nothing() {
     let kept = Kept::default();
     live(&mut recorded(&kept));
-    let once = |settings: &mut JobSettings| settings.resume.max_attempts = 1;
+    let once = |settings: &mut JobSettings| settings.resume.max_attempts = CountLimit::At(1);
     let differences = compare(&kept.decided(), &kept.replay(ForJobs(once)), &kept.signs());
     let whats: Vec<String> = differences.iter().map(|difference| difference.what.to_string()).collect();
     assert_eq!(whats, ["phase stuck", "launch"]);

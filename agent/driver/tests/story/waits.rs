@@ -84,7 +84,7 @@ fn found_lost(world: &World, count: u32, change: impl FnOnce(&mut Vec<(Start, En
     change(&mut attempts);
     with(world.found(FoundState::Running, u64::from(count)), |found| {
         found.job.settings.resume.backoff = Backoff { first: Span(100 * SECOND), longest: Span(10_000 * SECOND) };
-        found.job.settings.resume.max_attempts = 9;
+        found.job.settings.resume.max_attempts = CountLimit::At(9);
         found.job.settings.resume.max_pickups = 9;
         found.pickups = count;
         let (start, end) = attempts.pop().unwrap();
@@ -117,7 +117,7 @@ fn a_restart_neither_forgets_nor_doubles_a_backoff() {
 fn an_attempt_that_a_person_asked_for_begins_a_new_series_also_after_a_restart() {
     let mut world = World::new(MemoryStore::default());
     let found = found_lost(&world, 4, |attempts| attempts[3].0.by_hand = true);
-    let found = with(found, |found| found.job.settings.resume.max_attempts = 4);
+    let found = with(found, |found| found.job.settings.resume.max_attempts = CountLimit::At(4));
     world.step(vec![found]);
     assert_eq!(world.driver.subjects(&[])[0].phase, Phase::BackingOff);
     assert!(waits_for(&world) <= 100 * SECOND, "{:?}", waits_for(&world));

@@ -35,11 +35,12 @@ pub(crate) fn settings() -> JobSettings {
         run_for: Limit::None,
         resume: Resume {
             on: vec![ResumeOn::Lost],
-            max_attempts: 3,
+            max_attempts: CountLimit::At(3),
             max_pickups: 5,
             backoff: Backoff { first: Span(Duration::ZERO), longest: Span(Duration::ZERO) },
             max_attempts_without_progress: CountLimit::None,
             wall_time_max: Limit::None,
+            max_identical_deaths: CountLimit::At(3),
             spare_busy: true,
             budget: Budget::default(),
         },

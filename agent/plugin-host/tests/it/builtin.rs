@@ -313,6 +313,8 @@ async fn script_starts_the_same_command_again_unless_that_cannot_help() {
         None,
         Some(Outcome::Signaled(9)),
         Some(Outcome::Exited(1)),
+        // Asked after a good end where the policy says that the job is to run on, and nowhere else.
+        Some(Outcome::Exited(0)),
         Some(Outcome::Lost("reboot".into())),
         Some(Outcome::OutOfMemory),
         Some(Outcome::LaunchFailed("no space left on device".into())),
@@ -325,6 +327,7 @@ async fn script_starts_the_same_command_again_unless_that_cannot_help() {
     assert!(matches!(&decision, Decision::Hold(why) if why.contains("catalogue: not found")), "{decision:?}");
     let decision = strategy.decide(&situation(Some(Outcome::Stopped("latido stop".into())))).await.unwrap();
     assert!(matches!(decision, Decision::Hold(_)), "{decision:?}");
-    let decision = strategy.decide(&situation(Some(Outcome::Exited(0)))).await.unwrap();
-    assert!(matches!(decision, Decision::GiveUp(_)), "{decision:?}");
+    let mut endless = situation(Some(Outcome::LaunchFailed("catalogue: not found".into())));
+    endless.budget.attempts_left = None;
+    assert_eq!(strategy.decide(&endless).await, Ok(Decision::Launch(endless.command)));
 }

@@ -4,6 +4,7 @@
 mod builtin;
 mod capabilities;
 mod faults;
+mod killed;
 mod limits;
 mod loading;
 mod support;

@@ -58,12 +58,13 @@ pub(crate) fn any_settings() -> impl Strategy<Value = JobSettings> {
             Lease { beats, interval, ttl, start_within, excuse_max, ..limits }
         },
     );
-    let on = any::<(bool, bool, bool, bool, bool)>().prop_map(|(lost, failed, stale, hung, limit)| ResumeOn {
+    let on = any::<[bool; 6]>().prop_map(|[lost, failed, stale, hung, limit, completed]| ResumeOn {
         lost,
         failed,
         stale,
         hung,
         limit,
+        completed,
     });
     let sums = (any_count(), any_limit(), prop_oneof![3 => Just(Limit::None), 1 => (1_u64..9).prop_map(Limit::At)]);
     let counts = (1_u32..6, 0_u32..5, any_span(), any_span(), any::<bool>());
@@ -74,9 +75,10 @@ pub(crate) fn any_settings() -> impl Strategy<Value = JobSettings> {
             (max_attempts_without_progress, wall_time_max, turns),
         )| ResumePolicy {
             on,
-            max_attempts: NonZeroU32::new(max_attempts).unwrap(),
+            max_attempts: Limit::At(max_attempts),
             max_pickups,
             max_attempts_without_progress,
+            max_identical_deaths: Limit::At(3),
             wall_time_max,
             budget: Budget { turns, ..Budget::default() },
             backoff_first,

@@ -19,7 +19,7 @@ pub(crate) const RESUMED: Reason = Reason::Resumed { after: LOST, order: None };
 /// Resumed by everything that can be asked for, without a delay.
 pub(crate) fn eager() -> JobSettings {
     let mut settings = settings();
-    settings.resume.on = ResumeOn { lost: true, failed: true, stale: true, hung: true, limit: true };
+    settings.resume.on = ResumeOn { lost: true, failed: true, stale: true, hung: true, limit: true, completed: false };
     settings
 }
 

@@ -1,6 +1,5 @@
 //! A policy with one job, a clock that the test moves, and short words for long nouns.
 
-use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
@@ -46,13 +45,14 @@ pub(crate) fn settings() -> JobSettings {
         },
         resume: ResumePolicy {
             on: ResumeOn { lost: true, ..ResumeOn::default() },
-            max_attempts: NonZeroU32::new(5).unwrap(),
+            max_attempts: Limit::At(5),
             max_pickups: 4,
             backoff_first: Duration::ZERO,
             backoff_longest: seconds(300),
             max_attempts_without_progress: Limit::None,
             wall_time_max: Limit::None,
             budget: Budget::default(),
+            max_identical_deaths: Limit::At(3),
             spare_busy: true,
         },
         orphans: Orphans::End,

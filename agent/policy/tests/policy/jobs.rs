@@ -1,6 +1,5 @@
 //! Whole lives of jobs, with every action that follows.
 
-use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
@@ -289,7 +288,7 @@ fn a_restart_records_nothing_that_stands_in_the_store() {
 #[test]
 fn a_checkpoint_resets_the_backoff() {
     let mut settings = with_backoff(100);
-    settings.resume.max_attempts = NonZeroU32::new(100).unwrap();
+    settings.resume.max_attempts = Limit::At(100);
     settings.resume.max_pickups = 100;
     let mut bench = Bench::running(settings);
     let mut waits = Vec::new();

@@ -1,12 +1,8 @@
 //! Launches that are refused, won by others, or fail.
 
-use core::num::NonZeroU32;
 use core::time::Duration;
 
-use latido_policy::{
-    Action, Attempt, Class, Ending, Event, Found, FoundAttempt, FoundState, LaunchFailure, NextStep, Phase, Proposal,
-    Reason, Verdict, Want,
-};
+use latido_policy::{Action, Attempt, Class, Ending, Event, Found, FoundAttempt, FoundState, LaunchFailure, Limit, NextStep, Phase, Proposal, Reason, Verdict, Want};
 
 use crate::harness::{Bench, JOB, ask, attempt, ending, launch, record_phase, seconds, settings, with_epoch};
 use crate::jobs::{LOST, RESUMED, started};
@@ -75,7 +71,7 @@ fn whoever_was_superseded_backs_off_until_the_other_starter_shows() {
 fn a_launch_that_failed_to_start_counts_as_an_attempt() {
     let mut settings = settings();
     settings.resume.on.failed = true;
-    settings.resume.max_attempts = NonZeroU32::new(2).unwrap();
+    settings.resume.max_attempts = Limit::At(2);
     let mut bench = Bench::found(settings, Found::default());
     let failed = Ending { launch_failed: true, ran_for: Duration::ZERO, ..ending(Class::Failed) };
     bench.ended(attempt(1), failed);

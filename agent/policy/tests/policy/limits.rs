@@ -14,7 +14,7 @@ const LOST: Class = Class::Lost;
 fn eager() -> JobSettings {
     let mut settings = settings();
     settings.resume.on = ResumeOn { lost: true, failed: true, limit: true, ..ResumeOn::default() };
-    settings.resume.max_attempts = 100.try_into().unwrap();
+    settings.resume.max_attempts = Limit::At(100);
     settings.resume.max_pickups = 100;
     settings
 }
@@ -147,7 +147,7 @@ fn a_budget_that_is_lowered_below_what_was_used_up_ends_what_runs() {
 #[test]
 fn c214_a_strategy_that_waits_is_waited_for_and_that_uses_up_no_attempts() {
     let mut settings = eager();
-    settings.resume.max_attempts = 2.try_into().unwrap();
+    settings.resume.max_attempts = Limit::At(2);
     let mut bench = Bench::running(settings);
     bench.ended(attempt(1), ending(Class::Failed));
     for _ in 0..20 {

@@ -115,7 +115,7 @@ fn c096_the_last_attempt_frees_its_slot_with_its_ending() {
     let mut bench = Bench::empty();
     limit(&mut bench, GPU, 1);
     let mut last = in_slots(&[GPU]);
-    last.resume.max_attempts = NonZeroU32::MIN;
+    last.resume.max_attempts = Limit::At(1);
     add(&mut bench, 0, last, Found::default());
     started(&mut bench, 0);
     add(&mut bench, 1, in_slots(&[GPU]), Found::default());

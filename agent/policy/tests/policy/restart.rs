@@ -14,7 +14,7 @@ const LOST: Class = Class::Lost;
 fn with_backoff(first: u64) -> JobSettings {
     let mut settings = settings();
     settings.resume.backoff_first = seconds(first);
-    settings.resume.max_attempts = 100.try_into().unwrap();
+    settings.resume.max_attempts = Limit::At(100);
     settings.resume.max_pickups = 100;
     settings
 }
@@ -99,7 +99,7 @@ fn identical_deaths_are_counted_over_all_lives_of_the_agent() {
 #[test]
 fn attempts_since_a_resume_by_hand_are_counted_from_there() {
     let mut settings = with_backoff(0);
-    settings.resume.max_attempts = 2.try_into().unwrap();
+    settings.resume.max_attempts = Limit::At(2);
     let mut latest = told(&[ending(LOST), ending(LOST), ending(LOST)], 0);
     assert_eq!(Bench::found(settings, latest).phase(), Phase::Stuck);
     latest.history = History::default();

@@ -1,6 +1,5 @@
 //! Faults that people have met elsewhere: how one job is resumed, given up and stopped. Each names where it was reported.
 
-use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
@@ -16,7 +15,7 @@ use crate::harness::{
 
 fn limited(max_attempts: u32, max_pickups: u32) -> JobSettings {
     let mut settings = eager();
-    settings.resume.max_attempts = NonZeroU32::new(max_attempts).unwrap();
+    settings.resume.max_attempts = Limit::At(max_attempts);
     settings.resume.max_pickups = max_pickups;
     settings
 }
@@ -348,4 +347,47 @@ fn c104_the_loser_of_a_race_does_not_touch_the_winner() {
     let refused = Event::LaunchRefused { subject: JOB, attempt: attempt(2), failure: LaunchFailure::Failed };
     assert_eq!(bench.tell(refused), []);
     assert_eq!(bench.view(), winner);
+}
+
+// Supervisor/supervisor#798
+#[test]
+fn c186_a_good_end_is_the_end_of_what_runs_once_and_a_quick_exit_of_what_is_to_run_on() {
+    let quick = Ending { ran_for: Duration::from_millis(50), ..ending(Class::Completed) };
+    let mut settings = limited(5, 9);
+    settings.resume.max_identical_deaths = Limit::None;
+    let mut once = Bench::running(settings);
+    assert_eq!((attempts_until_rest(&mut once, |_| quick), once.phase()), (1, Phase::Ended));
+    settings.resume.on.completed = true;
+    settings.resume.backoff_first = seconds(5);
+    let mut on = Bench::running(settings);
+    on.ended(attempt(1), quick);
+    assert_eq!(on.phase(), Phase::BackingOff);
+    assert_eq!((attempts_until_rest(&mut on, |_| quick), on.phase()), (5, Phase::Stuck));
+    settings.resume.max_identical_deaths = Limit::At(3);
+    let mut broken = Bench::running(settings);
+    assert_eq!(attempts_until_rest(&mut broken, |_| quick), 3);
+    assert!(matches!(broken.view().phase_because, Reason::IdenticalDeaths { deaths: 3, .. }));
+}
+
+// circus-tent/circus#1157
+#[test]
+fn c183_without_limits_a_launch_that_always_fails_is_tried_with_a_growing_delay() {
+    let mut settings = eager();
+    (settings.resume.max_attempts, settings.resume.max_identical_deaths) = (Limit::None, Limit::None);
+    (settings.resume.backoff_first, settings.resume.backoff_longest) = (seconds(1), seconds(60));
+    let mut bench = Bench::running(settings);
+    let mut delays = Vec::new();
+    for number in 1..30 {
+        let actions = bench.ended(attempt(number), Ending { launch_failed: true, ..ending(Class::Failed) });
+        delays.extend(actions.iter().filter_map(|action| match action {
+            Action::RecordPhase { because: Reason::BackoffBegun { delay, .. }, .. } => Some(*delay),
+            _ => None,
+        }));
+        bench.pass(seconds(61));
+        bench.answered(attempt(number), Proposal::Launch);
+        bench.started(attempt(number + 1));
+    }
+    assert_eq!(delays.len(), 29);
+    assert!(delays.windows(2).take(5).all(|pair| pair[0] < pair[1]), "{delays:?}");
+    assert!(delays.iter().all(|delay| *delay <= seconds(60)), "{delays:?}");
 }

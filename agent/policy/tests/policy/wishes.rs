@@ -1,6 +1,5 @@
 //! What people want: stops, resumes and pauses.
 
-use core::num::NonZeroU32;
 use core::time::Duration;
 
 use latido_policy::{
@@ -147,7 +146,7 @@ fn attempts_that_nobody_told_of_count_with_those_that_were() {
 #[test]
 fn a_resume_without_the_agent_undoes_a_stop_and_begins_a_series_of_its_own() {
     let mut settings = settings();
-    settings.resume.max_attempts = NonZeroU32::MIN;
+    settings.resume.max_attempts = Limit::At(1);
     let mut bench = Bench::running(settings);
     bench.want(Want::Stop);
     bench.ended(attempt(1), ending(Class::Stopped));

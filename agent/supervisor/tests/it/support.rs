@@ -299,11 +299,12 @@ fn settings() -> JobSettings {
         run_for: Limit::None,
         resume: Resume {
             on: vec![ResumeOn::Lost],
-            max_attempts: 5,
+            max_attempts: CountLimit::At(5),
             max_pickups: 5,
             backoff: Backoff { first: seconds(5), longest: seconds(300) },
             max_attempts_without_progress: CountLimit::None,
             wall_time_max: Limit::None,
+            max_identical_deaths: CountLimit::At(3),
             spare_busy: true,
             budget: Budget::default(),
         },

@@ -1,0 +1,73 @@
+//! The agent as the first process of a pid namespace, as in a container.
+
+use std::fs;
+use std::process::Stdio;
+
+use latido_protocol::Class;
+use latido_protocol::status::Verdict;
+
+use super::BARE;
+use crate::support::{Agent, World, wait_until};
+
+/// An agent that is the first process of a namespace of its own. `None` where none can be made, which is said on stderr.
+#[expect(clippy::print_stderr, reason = "a test that cannot be made skips loudly")]
+fn contained<'a>(world: &'a World, config: &str) -> Option<Agent<'a>> {
+    let probe = world.command("unshare").args(["-pf", "--mount-proc", "true"]).stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: this host lets no pid namespace be made, so nothing is tested here");
+        return None;
+    }
+    let agent = Agent::spawn_as(world, config, |path| {
+        let latido = world.latido_command(&["agent", "--config", path]);
+        let mut command = world.command("unshare");
+        command.args(["-pf", "--mount-proc", "--kill-child"]).arg(latido.get_program()).args(latido.get_args());
+        command
+    });
+    wait_until("the agent", || agent.said().contains("the agent watches"));
+    Some(agent)
+}
+
+/// The pid of the namespace's first process, as this side sees it.
+fn first(agent: &Agent<'_>) -> u32 {
+    let pid = agent.pid();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    children.split_ascii_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Runs a script in the namespace.
+fn inside(world: &World, agent: &Agent<'_>, script: &str) -> String {
+    let first = first(agent).to_string();
+    let ran = world.command("nsenter").args(["-t", &first, "-p", "-m", "sh", "-c", script]).output().unwrap();
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+#[test]
+fn as_pid_1_an_agent_collects_what_comes_to_it_and_says_what_its_end_does() {
+    let world = World::new();
+    let job = "[job.a]\ncommand = [\"sh\", \"-c\", \"setsid sleep 1000 & exec sleep 1000\"]\n\
+               resume = { backoff = \"0s..0s\" }\n";
+    let config = format!("{BARE}{job}");
+    let Some(agent) = contained(&world, &config) else { return };
+    let runs = |number| world.attempts("a").contains(&number) && world.start("a", number).process.is_some();
+    wait_until("the job", || runs(1));
+    // Its supervisor is killed: what it leaves has the agent for its parent.
+    let supervisor = world.start("a", 1).supervisor.unwrap().pid;
+    inside(&world, &agent, &format!("kill -KILL {supervisor}"));
+    wait_until("the next attempt", || runs(2));
+    assert_eq!(world.end("a", 1).outcome.class, Class::Lost);
+    inside(&world, &agent, "(sleep 0.05 &) ; true");
+    let zombies = || inside(&world, &agent, "cat /proc/[0-9]*/stat 2>/dev/null | grep -c ') Z '");
+    wait_until("no zombie", || zombies().trim() == "0");
+    world.kill(first(&agent), "TERM");
+    wait_until("its word", || agent.said().contains("the next agent finds them lost"));
+    let said = agent.said();
+    assert!(agent.ended().success(), "{said}");
+    assert!(world.living("a", 2).is_empty());
+    // The next container begins on the same state directory.
+    let Some(agent) = contained(&world, &config) else { return };
+    wait_until("a verdict", || agent.said().contains("the agent watches"));
+    wait_until("what becomes of it", || {
+        runs(3) || inside(&world, &agent, "true").is_empty() && world.status("a").verdict == Verdict::Unknown
+    });
+    assert!(runs(3), "{:?}", world.status("a"));
+}
