@@ -1,123 +1,118 @@
 //! Journal entries as sinks are given them.
 
-use latido_plugin_host::{self as guest, self as types};
+use latido_plugin_host::{self as types, Entries, Field, Says};
 use latido_protocol::files::Spent;
 use latido_protocol::journal::{AlertState, AlertTold, Body, Entry, Severity};
 use latido_protocol::status::{SubjectKind, Verdict};
 use latido_protocol::{Outcome, OutcomeKind, Progress, Span};
 
-/// An entry in the package's words.
-pub(crate) fn to_guest(entry: Entry) -> guest::Entry {
-    guest::Entry {
-        sequence: entry.sequence,
-        agent: entry.agent,
-        at: entry.at.as_millis(),
-        attributes: attributes(&entry.body),
-        body: body(entry.body),
-    }
-}
-
-/// What has no field of its own in the package.
-fn attributes(body: &Body) -> Vec<guest::Attribute> {
-    let Body::LeaseExpired { target: Some(target), .. } = body else { return Vec::new() };
-    vec![guest::Attribute { key: "target".to_owned(), value: target.to_string() }]
-}
-
-fn body(body: Body) -> guest::Body {
-    match body {
-        Body::Beat { subject, attempt, epoch, beat, progress: made, state, errors, spent } => {
-            guest::Body::Beat(guest::Beat {
-                subject: subject.into(),
-                attempt,
-                epoch,
-                sequence: beat,
-                progress: made.map(progress),
-                usage: usage(spent),
-                state,
-                errors,
-            })
+/// Adds an entry to a batch. Its fields come in the order of `latido events --json`.
+pub(crate) fn add(batch: &mut Entries, entry: &Entry) {
+    let mut says = batch.add(entry.sequence, entry.at.as_millis(), entry.body.kind());
+    match &entry.body {
+        Body::Beat { subject, attempt, epoch, beat, progress, state, errors, spent } => {
+            attempt_of(&mut says, subject.as_str(), *attempt, *epoch).whole(Field::Beat, *beat);
+            say_progress(&mut says, progress.as_ref());
+            say_usage(&mut says, *spent);
+            say_text(&mut says, Field::State, state.as_deref());
+            says.whole(Field::Errors, *errors);
         }
         Body::Transition { subject, kind, attempt, epoch, previous, current, reason } => {
-            guest::Body::Transition(guest::Transition {
-                subject: subject.into(),
-                kind: subject_kind(kind),
-                attempt,
-                epoch,
-                previous: verdict(previous),
-                current: verdict(current),
-                reason,
-            })
+            says.text(Field::Subject, subject.as_str()).text(Field::Kind, kind.as_str());
+            says.whole(Field::Attempt, (*attempt).into()).whole(Field::Epoch, *epoch);
+            says.text(Field::Previous, previous.as_str()).text(Field::Current, current.as_str());
+            says.text(Field::Reason, reason);
+        }
+        Body::Phase { subject, attempt, epoch, phase, reason } => {
+            attempt_of(&mut says, subject.as_str(), *attempt, *epoch);
+            says.text(Field::Phase, &phase.to_string()).text(Field::Reason, reason);
         }
         Body::AttemptStarted { subject, attempt, epoch, reason } => {
-            guest::Body::AttemptStarted(guest::AttemptStarted { subject: subject.into(), attempt, epoch, reason })
+            attempt_of(&mut says, subject.as_str(), *attempt, *epoch).text(Field::Reason, reason);
         }
-        Body::AttemptEnded { subject, attempt, epoch, outcome: how, started, progress: made, spent } => {
-            guest::Body::AttemptEnded(guest::AttemptEnded {
-                subject: subject.into(),
-                attempt,
-                epoch,
-                outcome: outcome(&how),
-                class: how.class.to_string(),
-                reason: how.detail.clone(),
-                started: started.as_millis(),
-                progress: made.map(progress),
-                usage: usage(spent),
-            })
+        Body::AttemptEnded { subject, attempt, epoch, outcome, started, progress, spent } => {
+            attempt_of(&mut says, subject.as_str(), *attempt, *epoch);
+            say_outcome(&mut says, outcome);
+            says.whole(Field::Started, started.as_millis());
+            say_progress(&mut says, progress.as_ref());
+            say_usage(&mut says, *spent);
         }
-        Body::LeaseExpired { subject, attempt, epoch, previous_holder, silence_s, pickups, target: _ } => {
-            guest::Body::Reap(guest::Reap {
-                subject: subject.into(),
-                attempt,
-                epoch,
-                previous_holder,
-                silence: millis(silence_s),
-                pickups,
-            })
+        Body::LeaseExpired { subject, attempt, epoch, previous_holder, target, silence_s, pickups } => {
+            attempt_of(&mut says, subject.as_str(), *attempt, *epoch);
+            say_text(&mut says, Field::PreviousHolder, previous_holder.as_deref());
+            say_text(&mut says, Field::Target, target.as_ref().map(ToString::to_string).as_deref());
+            says.whole(Field::Silence, millis(*silence_s)).whole(Field::Pickups, (*pickups).into());
         }
-        Body::Alert(told) => guest::Body::Alert(alert(*told)),
-        Body::Phase { subject, attempt, epoch, phase, reason } => {
-            other("phase", Some((subject.into(), attempt, epoch)), format!("{phase}: {reason}"))
-        }
-        Body::Agent { what, detail } => other("agent", None, format!("{what}: {detail}")),
+        Body::Alert(told) => say_alert(&mut says, told),
+        Body::Agent { what, detail } => drop(says.text(Field::What, what).text(Field::Detail, detail)),
     }
 }
 
-/// What the package has no case for: its kind, the attempt that it is about, and words.
-fn other(kind: &str, about: Option<(String, u32, u64)>, detail: String) -> guest::Body {
-    let (subject, attempt, epoch) =
-        about.map_or((None, None, None), |(subject, attempt, epoch)| (Some(subject), Some(attempt), Some(epoch)));
-    guest::Body::Other(guest::OtherEntry { kind: kind.to_owned(), subject, attempt, epoch, detail })
+/// Says what entries about an attempt begin with.
+fn attempt_of<'a, 'b>(says: &'a mut Says<'b>, subject: &str, attempt: u32, epoch: u64) -> &'a mut Says<'b> {
+    says.text(Field::Subject, subject).whole(Field::Attempt, attempt.into()).whole(Field::Epoch, epoch)
 }
 
-/// What has no field of its own in the package stands in the attributes.
-fn alert(told: AlertTold) -> guest::Alert {
-    let AlertTold { rule, fingerprint, subject, severity, state, summary, started, .. } = told;
-    let attributes = [
-        ("telling", told.telling.to_string()),
-        ("reason", told.reason),
-        ("comings", told.comings.to_string()),
-        ("subjects", told.subjects.to_string()),
-        ("who", told.who.join(" ")),
-    ];
-    guest::Alert {
-        rule,
-        fingerprint,
-        subject,
-        severity: match severity {
-            Severity::Info => guest::Severity::Info,
-            Severity::Warning => guest::Severity::Warning,
-            Severity::Critical => guest::Severity::Critical,
-        },
-        state: match state {
-            AlertState::Firing => guest::AlertState::Firing,
-            AlertState::Resolved => guest::AlertState::Resolved,
-        },
-        summary,
-        started: started.as_millis(),
-        attributes: attributes
-            .into_iter()
-            .map(|(key, value)| guest::Attribute { key: key.to_owned(), value })
-            .collect(),
+fn say_text(says: &mut Says<'_>, field: Field, value: Option<&str>) {
+    if let Some(value) = value {
+        says.text(field, value);
+    }
+}
+
+fn say_progress(says: &mut Says<'_>, progress: Option<&Progress>) {
+    let Some(Progress { fraction, done, total, step, checkpoint }) = progress else { return };
+    if let Some(fraction) = fraction {
+        says.real(Field::ProgressFraction, *fraction);
+    }
+    for (field, count) in [(Field::ProgressDone, done), (Field::ProgressTotal, total)] {
+        if let Some(count) = count {
+            says.whole(field, *count);
+        }
+    }
+    say_text(says, Field::ProgressStep, step.as_deref());
+    say_text(says, Field::ProgressCheckpoint, checkpoint.as_deref());
+}
+
+fn say_usage(says: &mut Says<'_>, spent: Spent) {
+    let Some(types::Usage { turns, tokens, cost_usd }) = usage(spent) else { return };
+    for (field, count) in [(Field::UsageTurns, turns), (Field::UsageTokens, tokens)] {
+        if let Some(count) = count {
+            says.whole(field, count);
+        }
+    }
+    if let Some(cost) = cost_usd {
+        says.real(Field::UsageCost, cost);
+    }
+}
+
+fn say_outcome(says: &mut Says<'_>, outcome: &Outcome) {
+    says.text(Field::OutcomeKind, outcome.kind.as_str());
+    if let Some(code) = outcome.code {
+        says.real(Field::OutcomeCode, code.into());
+    }
+    if let Some(signal) = outcome.signal {
+        says.real(Field::OutcomeSignal, signal.into());
+    }
+    says.text(Field::OutcomeClass, &outcome.class.to_string()).text(Field::OutcomeDetail, &outcome.detail);
+}
+
+fn say_alert(says: &mut Says<'_>, told: &AlertTold) {
+    let severity = match told.severity {
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Critical => "critical",
+    };
+    let state = match told.state {
+        AlertState::Firing => "firing",
+        AlertState::Resolved => "resolved",
+    };
+    says.text(Field::Rule, &told.rule).text(Field::Fingerprint, &told.fingerprint);
+    says.text(Field::Subject, &told.subject).text(Field::Severity, severity).text(Field::State, state);
+    says.text(Field::Summary, &told.summary).whole(Field::Started, told.started.as_millis());
+    says.text(Field::Telling, &told.telling.to_string()).text(Field::Reason, &told.reason);
+    says.whole(Field::Comings, told.comings.into()).whole(Field::Subjects, told.subjects.into());
+    if !told.who.is_empty() {
+        says.text(Field::Who, &told.who.join(" "));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use latido_driver::Fact;
-use latido_plugin_host::{CallError, Delivery, DeliveryProgress, Kind, Next, Sink};
+use latido_plugin_host::{Acknowledgement, CallError, Delivery, DeliveryProgress, Entries, Kind, Next, Sink};
 use latido_store::{EntryRow, Store, StoreError};
 use tokio::sync::watch;
 
@@ -118,13 +118,20 @@ impl Feed {
                 return Ok(Turn::Over);
             }
         };
-        let rows = self.window.iter().skip(skip).take(count);
-        let batch: Vec<_> = rows.filter_map(|row| journal::entry(row, &self.journal)).map(entries::to_guest).collect();
+        let mut batch = Entries::new(self.journal.clone());
+        for row in self.window.iter().skip(skip).take(count) {
+            if let Some(entry) = journal::entry(row, &self.journal) {
+                entries::add(&mut batch, &entry);
+            }
+        }
         let answer = sink.write(&batch).await;
         let now = clock::reading().monotonic;
         let progress = match &answer {
-            Ok(durable) => {
+            Ok(Acknowledgement { durable, refused }) => {
                 ground.works(&self.name).await;
+                for refusal in refused {
+                    self.set_aside(ground, refusal.sequence, &refusal.why).await?;
+                }
                 let sent = self.window.iter().skip(skip).take(count);
                 let acknowledged = sent.filter(|row| row.sequence <= *durable).count();
                 self.delivery.succeeded(now, acknowledged)
@@ -169,20 +176,25 @@ impl Feed {
     ) -> Result<(), Ended> {
         let why = error.map_or_else(|| "it failed alone, twice".to_owned(), |error| latido_protocol::chain(&error));
         for poison in self.window.iter().take(progress.aside).map(|row| row.sequence).collect::<Vec<_>>() {
-            let (name, reason) = (self.name.clone(), why.clone());
-            let kept = ground.driver.ask(move |driver| driver.store().set_aside(&name, poison, &reason)).await?;
-            if let Err(error) = kept {
-                tracing::error!(sink = self.name, poison, %error, "cannot keep what was set aside; the journal's entry tells of it");
-            }
-            ground.statuses.update(&self.name, |status| status.set_aside += 1);
-            let detail = format!("sink {} could not take entry {poison}, which is set aside: {why}", self.name);
-            ground.driver.tell(Fact::Noted { what: "entry-set-aside".to_owned(), detail }).await?;
+            self.set_aside(ground, poison, &why).await?;
         }
         let reached = self.window.drain(..progress.advance.min(self.window.len())).next_back();
         match reached {
             Some(row) => self.advance(ground, row.sequence).await,
             None => Ok(()),
         }
+    }
+
+    /// Sets an entry aside, visibly: in the store, the journal and the status.
+    async fn set_aside(&self, ground: &Ground, poison: u64, why: &str) -> Result<(), Ended> {
+        let (name, reason) = (self.name.clone(), why.to_owned());
+        let kept = ground.driver.ask(move |driver| driver.store().set_aside(&name, poison, &reason)).await?;
+        if let Err(error) = kept {
+            tracing::error!(sink = self.name, poison, %error, "cannot keep what was set aside; the journal's entry tells of it");
+        }
+        ground.statuses.update(&self.name, |status| status.set_aside += 1);
+        let detail = format!("sink {} could not take entry {poison}, which is set aside: {why}", self.name);
+        ground.driver.tell(Fact::Noted { what: "entry-set-aside".to_owned(), detail }).await
     }
 
     async fn advance(&mut self, ground: &Ground, to: u64) -> Result<(), Ended> {

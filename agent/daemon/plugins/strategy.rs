@@ -95,10 +95,14 @@ async fn decide(
             let command = (words != job.command).then_some(words);
             answered(Proposal::Launch, String::new(), command)
         }
-        Ok(guest::Decision::Wait((length, why))) => {
+        Ok(guest::Decision::Wait(guest::Pause { length, why })) => {
             answered(Proposal::Wait(Duration::from_millis(length)), format!("strategy {name}: {why}"), None)
         }
         Ok(guest::Decision::Hold(why)) => answered(Proposal::Hold, format!("strategy {name}: {why}"), None),
+        Ok(guest::Decision::Other(unknown)) => {
+            let detail = format!("strategy {name}: {}, which this agent does not know: {}", unknown.name, unknown.why);
+            answered(Proposal::Hold, detail, None)
+        }
         Ok(guest::Decision::GiveUp(why)) => answered(Proposal::GiveUp, format!("strategy {name}: {why}"), None),
         Err(error) => {
             ground.fault(name, &error).await;
@@ -173,6 +177,7 @@ fn past_attempt(records: AttemptRecords) -> guest::PastAttempt {
             .or_else(|| records.status.and_then(|status| status.progress))
             .map(entries::progress),
         notes: Vec::new(),
+        attributes: Vec::new(),
     }
 }
 

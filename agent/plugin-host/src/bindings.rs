@@ -9,4 +9,4 @@ pub(crate) mod v0;
 pub(crate) const PACKAGE: &str = "latido:plugin";
 
 /// The version of the package that this host speaks.
-pub const PACKAGE_VERSION: &str = "0.1.0";
+pub const PACKAGE_VERSION: &str = "0.2.0";

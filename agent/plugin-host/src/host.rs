@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_version_is_judged_by_its_track() {
-        assert!(is_compatible("0.1.0") && is_compatible("0.1.7"));
-        assert!(!is_compatible("0.2.0") && !is_compatible("1.1.0") && !is_compatible("0.1.0-rc") && !is_compatible(""));
+        assert!(is_compatible("0.2.0") && is_compatible("0.2.7"));
+        assert!(!is_compatible("0.1.0") && !is_compatible("1.2.0") && !is_compatible("0.2.0-rc") && !is_compatible(""));
     }
 }

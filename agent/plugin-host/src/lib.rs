@@ -5,14 +5,14 @@
 //! delay a caller beyond the wall limit of its call, and none of its faults costs more than its instance.
 //!
 //! ```no_run
-//! # async fn example(component: Vec<u8>, batch: Vec<latido_plugin_host::Entry>) -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn example(component: Vec<u8>, entries: latido_plugin_host::Entries) -> Result<(), Box<dyn std::error::Error>> {
 //! use latido_plugin_host::{Host, HostSettings, Kind, PluginSpec};
 //!
 //! let host = Host::new(HostSettings { cache: "/var/cache/latido".into() })?;
 //! let mut spec = PluginSpec::new("history", Kind::Sink, component);
 //! spec.grants.sql.insert("main".to_owned(), "history.db".into());
 //! let mut sink = host.load_sink(spec).await?;
-//! let acknowledged = sink.write(&batch).await?;
+//! let acknowledged = sink.write(&entries).await?.durable;
 //! # Ok(()) }
 //! ```
 
@@ -22,6 +22,7 @@ mod capability;
 mod clock;
 mod delivery;
 mod engine;
+mod entries;
 mod error;
 mod guest;
 mod host;
@@ -34,21 +35,21 @@ mod world;
 
 pub use bindings::PACKAGE_VERSION;
 pub use delivery::{Delivery, Next, Progress as DeliveryProgress};
+pub use entries::{Entries, Field, Says};
 pub use error::{CallError, Fault, FaultKind, HostError, LoadError, PluginError};
 pub use host::{Host, HostSettings};
 pub use manifest::{MANIFEST_SECTION, Manifest};
-pub use plugins::{Output, Rule, Sink, Strategy};
+pub use plugins::{Rule, Sink, Strategy};
 pub use spec::{Durability, FileGrant, Grants, Kind, Limits, PluginSpec, SqlGrant};
 pub use state::{MemoryState, SHARE, StateFault, StateStore};
 pub use world::Description;
 
 pub use bindings::v0::rule::exports::latido::plugin::rule::Finding;
-pub use bindings::v0::sink::latido::plugin::journal::{
-    Alert, AlertState, AttemptEnded, AttemptStarted, Beat, Body, Entry, OtherEntry, Reap, Severity, Transition,
-};
+pub use bindings::v0::sink::exports::latido::plugin::sink::{Acknowledgement, Refusal};
 pub use bindings::v0::sink::latido::plugin::types::{
-    Attribute, Outcome, Progress, Subject, SubjectKind, Usage, Verdict,
+    Attribute, Outcome, Progress, Severity, Subject, SubjectKind, Usage, Verdict,
 };
 pub use bindings::v0::strategy::exports::latido::plugin::strategy::{
-    Budget, Command, Decision, EnvironmentValue, EnvironmentVariable, Observation, PastAttempt, QuietKind, Situation,
+    Budget, Command, Decision, EnvironmentValue, EnvironmentVariable, Observation, OtherDecision, Output, PastAttempt,
+    Pause, QuietKind, Situation,
 };

@@ -5,13 +5,18 @@ use std::collections::HashSet;
 use crate::bindings::v0::rule::AlertRule;
 use crate::bindings::v0::rule::exports::latido::plugin::rule::Finding;
 use crate::bindings::v0::sink::StorageSink;
-use crate::bindings::v0::sink::latido::plugin::journal::Entry;
+use crate::bindings::v0::sink::exports::latido::plugin::sink::{Acknowledgement, Refusal};
 use crate::bindings::v0::sink::latido::plugin::types::Subject;
 use crate::bindings::v0::strategy::ResumeStrategy;
-use crate::bindings::v0::strategy::exports::latido::plugin::strategy::{Decision, Observation, Situation};
+use crate::bindings::v0::strategy::exports::latido::plugin::strategy::{Decision, Observation, Output, Situation};
+use crate::capability::log::printable;
+use crate::entries::Entries;
 use crate::error::CallError;
 use crate::instance::Plugin;
 use crate::world::Description;
+
+/// Bytes of the words in which an entry is refused; the rest is cut.
+const REFUSAL_MAX: usize = 1 << 10;
 
 /// A plugin that stores what happened.
 pub struct Sink {
@@ -57,24 +62,34 @@ about!(Rule);
 about!(Strategy);
 
 impl Sink {
-    /// Gives a batch to the sink and returns the sequence up to and including which every entry is durable. Of a batch
-    /// above the limit (1,000 entries) only the first are given; the rest comes again like whatever is not acknowledged.
+    /// Gives a batch to the sink and returns how far it is. Of a batch above the limit (1,000 entries) only the first are
+    /// given; the rest comes again like whatever is not acknowledged.
     ///
     /// # Errors
     ///
-    /// The plugin's own answer, or its fault. An acknowledgement of what was not sent is a fault.
-    pub async fn write(&mut self, batch: &[Entry]) -> Result<u64, CallError> {
-        let batch = batch.get(..self.plugin.mould.limits.batch_entries).unwrap_or(batch);
-        let newest = batch.last().map_or(0, |entry| entry.sequence);
-        let acknowledged = self
+    /// The plugin's own answer, or its fault. An acknowledgement or a refusal of what was not sent is a fault.
+    pub async fn write(&mut self, entries: &Entries) -> Result<Acknowledgement, CallError> {
+        let batch_max = self.plugin.mould.limits.batch_entries;
+        let first;
+        let entries = if entries.len() > batch_max {
+            first = entries.first(batch_max);
+            &first
+        } else {
+            entries
+        };
+        let mut said = self
             .plugin
-            .call("write", batch, |world, store, batch| Box::pin(world.latido_plugin_sink().call_write(store, batch)))
+            .call("write", entries.batch(), |world, store, batch| {
+                Box::pin(world.latido_plugin_sink().call_write(store, batch))
+            })
             .await?;
-        if !batch.is_empty() && acknowledged > newest {
-            let why = format!("it acknowledged entry {acknowledged}, the newest it was given is {newest}");
+        if let Some(why) = contradiction(&said, entries.sequences()) {
             return Err(self.plugin.refuse("write", why));
         }
-        Ok(acknowledged)
+        for refusal in &mut said.refused {
+            refusal.why = printable(&refusal.why, REFUSAL_MAX);
+        }
+        Ok(said)
     }
 
     /// Asks the sink to make durable soon what it buffers.
@@ -136,34 +151,25 @@ impl Strategy {
     /// # Errors
     ///
     /// The plugin's own answer, or its fault.
-    pub async fn observe(&mut self, output: &Output<'_>) -> Result<Option<Observation>, CallError> {
+    pub async fn observe(&mut self, output: &Output) -> Result<Option<Observation>, CallError> {
         self.plugin
             .call("observe", output, |world, store, output| {
-                let strategy = world.latido_plugin_strategy();
-                Box::pin(strategy.call_observe(
-                    store,
-                    output.subject,
-                    output.attempt,
-                    output.epoch,
-                    output.offset,
-                    output.lines,
-                ))
+                Box::pin(world.latido_plugin_strategy().call_observe(store, output))
             })
             .await
     }
 }
 
-/// New output of a running attempt.
-#[derive(Clone, Copy, Debug)]
-pub struct Output<'a> {
-    /// whose
-    pub subject: &'a str,
-    /// its attempt
-    pub attempt: u32,
-    /// its fencing number
-    pub epoch: u64,
-    /// the bytes of output before these lines
-    pub offset: u64,
-    /// the lines, without line feeds
-    pub lines: &'a [String],
+/// What is wrong with an acknowledgement of a batch, if anything is.
+fn contradiction(said: &Acknowledgement, sent: &[u64]) -> Option<String> {
+    let newest = sent.last()?;
+    if said.durable > *newest {
+        return Some(format!("it acknowledged entry {}, the newest it was given is {newest}", said.durable));
+    }
+    let foreign = said
+        .refused
+        .iter()
+        .find(|Refusal { sequence, .. }| *sequence > said.durable || sent.binary_search(sequence).is_err());
+    let Refusal { sequence, .. } = foreign?;
+    Some(format!("it refused entry {sequence}, which it was not given or has not acknowledged"))
 }

@@ -37,6 +37,20 @@ pub enum OutcomeKind {
     LimitReached,
 }
 
+impl OutcomeKind {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Exited => "exited",
+            Self::Signaled => "signaled",
+            Self::Lost => "lost",
+            Self::LaunchFailed => "launch-failed",
+            Self::OutOfMemory => "out-of-memory",
+            Self::LimitReached => "limit-reached",
+        }
+    }
+}
+
 /// What an ending means for what follows (DESIGN: only `lost` resumes by default).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -70,6 +70,18 @@ pub enum SubjectKind {
     Process,
 }
 
+impl SubjectKind {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Job => "job",
+            Self::Worker => "worker",
+            Self::Check => "check",
+            Self::Process => "process",
+        }
+    }
+}
+
 /// The judgement of one subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -3,6 +3,8 @@
 //! Delivery is at least once: after a crash at the wrong moment the last lines may come again, and `agent` with
 //! `sequence` tells them apart.
 
+#[path = "../../guest/entries.rs"]
+mod entries;
 mod line;
 
 #[expect(unsafe_code, reason = "generated: the exports of a component")]
@@ -13,7 +15,7 @@ mod bindings {
 }
 
 use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
-use bindings::exports::latido::plugin::sink::{Entry, Guest as Sink, PluginError};
+use bindings::exports::latido::plugin::sink::{Acknowledgement, Batch, Guest as Sink, PluginError};
 use bindings::latido::plugin::files::{self, FileError};
 
 /// The name of the granted file.
@@ -21,6 +23,9 @@ const FILE: &str = "main";
 
 /// How long to wait when the disk is full, in milliseconds: somebody has to make room first.
 const FULL_RETRY_MS: u64 = 10_000;
+
+/// About how long a line is, in bytes: what is set aside for a batch.
+const LINE: usize = 256;
 
 #[used]
 #[expect(unsafe_code, reason = "a custom section is how the host finds the manifest")]
@@ -50,11 +55,17 @@ impl Lifecycle for Jsonl {
 }
 
 impl Sink for Jsonl {
-    fn write(batch: Vec<Entry>) -> Result<u64, PluginError> {
-        let Some(newest) = batch.iter().map(|entry| entry.sequence).max() else { return Ok(0) };
-        let lines: Vec<String> = batch.into_iter().map(line::of).collect();
+    fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
+        let mut lines = String::with_capacity(batch.sequences.len() * LINE);
+        for entry in entries::of(&batch) {
+            line::add(&mut lines, &batch.journal, &batch.fields, &entry);
+        }
+        let durable = batch.sequences.last().copied().unwrap_or(0);
+        if lines.is_empty() {
+            return Ok(Acknowledgement { durable, refused: Vec::new() });
+        }
         match files::append(FILE, &lines) {
-            Ok(()) => Ok(newest),
+            Ok(()) => Ok(Acknowledgement { durable, refused: Vec::new() }),
             Err(FileError::Denied(what)) => Err(PluginError::Denied(what)),
             Err(FileError::Full) => Err(PluginError::RetryAfter(FULL_RETRY_MS)),
             Err(FileError::Failed(why)) => Err(PluginError::Retry(why)),

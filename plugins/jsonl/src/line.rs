@@ -1,161 +1,82 @@
 //! One entry as a line.
 
-use serde_json::{Map, Value, json};
+use super::bindings::latido::plugin::journal::{Field, ValueKind};
+use super::entries::{Entry, Value};
 
-use super::bindings::exports::latido::plugin::sink::Entry;
-use super::bindings::latido::plugin::journal::{AlertState, Body, Severity};
-use super::bindings::latido::plugin::types::{Attribute, Outcome, Progress, SubjectKind, Usage, Verdict};
-
-/// Writes an entry as one JSON object without line feeds.
-pub(crate) fn of(entry: Entry) -> String {
-    let (kind, fields) = fields(entry.body);
-    let mut line = Map::new();
-    line.insert("sequence".into(), entry.sequence.into());
-    line.insert("agent".into(), entry.agent.into());
-    line.insert("at".into(), rfc3339(entry.at).into());
-    line.insert("type".into(), kind.into());
-    if let Value::Object(fields) = fields {
-        line.extend(fields);
+/// Adds an entry as one JSON object, with a line feed behind it.
+pub(crate) fn add(lines: &mut String, journal: &str, fields: &[Field], entry: &Entry<'_>) {
+    lines.push_str("{\"sequence\":");
+    lines.push_str(&entry.sequence.to_string());
+    pair(lines, "agent", |out| text(out, journal));
+    pair(lines, "at", |out| text(out, &rfc3339(entry.at)));
+    pair(lines, "type", |out| text(out, entry.kind));
+    // Fields of one record come together: `progress.done` after `progress.fraction`.
+    let mut open: Option<&str> = None;
+    for (place, value) in &entry.fields {
+        let Some(field) = fields.get(*place) else { continue };
+        let (record, name) = match field.name.split_once('.') {
+            Some((record, name)) => (Some(record), name),
+            None => (None, field.name.as_str()),
+        };
+        if open != record {
+            if open.is_some() {
+                lines.push('}');
+            }
+            if let Some(record) = record {
+                pair(lines, record, |out| out.push('{'));
+            }
+            open = record;
+        }
+        let suffix = if field.holds == ValueKind::Duration { "_s" } else { "" };
+        pair(lines, &format!("{}{suffix}", name.replace('-', "_")), |out| self::value(out, field.holds, *value));
     }
-    if !entry.attributes.is_empty() {
-        line.insert("attributes".into(), attributes(entry.attributes));
+    if open.is_some() {
+        lines.push('}');
     }
-    Value::Object(line).to_string()
+    lines.push_str("}\n");
 }
 
-fn fields(body: Body) -> (String, Value) {
-    match body {
-        Body::Beat(beat) => (
-            "beat".into(),
-            json!({
-                "subject": beat.subject, "attempt": beat.attempt, "epoch": beat.epoch, "beat": beat.sequence,
-                "progress": progress(beat.progress), "usage": usage(beat.usage), "state": beat.state,
-                "errors": beat.errors,
-            }),
-        ),
-        Body::Transition(change) => (
-            "transition".into(),
-            json!({
-                "subject": change.subject, "kind": kind(change.kind), "attempt": change.attempt,
-                "epoch": change.epoch, "previous": verdict(change.previous), "current": verdict(change.current),
-                "reason": change.reason,
-            }),
-        ),
-        Body::AttemptStarted(start) => (
-            "attempt-started".into(),
-            json!({
-                "subject": start.subject, "attempt": start.attempt, "epoch": start.epoch, "reason": start.reason,
-            }),
-        ),
-        Body::AttemptEnded(end) => (
-            "attempt-ended".into(),
-            json!({
-                "subject": end.subject, "attempt": end.attempt, "epoch": end.epoch,
-                "outcome": outcome(end.outcome, end.class, end.reason), "started": rfc3339(end.started),
-                "progress": progress(end.progress), "usage": usage(end.usage),
-            }),
-        ),
-        Body::Alert(alert) => (
-            "alert".into(),
-            json!({
-                "rule": alert.rule, "fingerprint": alert.fingerprint, "subject": alert.subject,
-                "severity": severity(alert.severity), "state": alert_state(alert.state), "summary": alert.summary,
-                "started": rfc3339(alert.started), "attributes": attributes(alert.attributes),
-            }),
-        ),
-        Body::Reap(reap) => (
-            "lease-expired".into(),
-            json!({
-                "subject": reap.subject, "attempt": reap.attempt, "epoch": reap.epoch,
-                "previous_holder": reap.previous_holder, "silence_s": seconds(reap.silence), "pickups": reap.pickups,
-            }),
-        ),
-        Body::Other(other) => (
-            other.kind,
-            json!({
-                "subject": other.subject, "attempt": other.attempt, "epoch": other.epoch, "detail": other.detail,
-            }),
-        ),
+/// Adds a name and what `write` writes.
+fn pair(out: &mut String, name: &str, write: impl FnOnce(&mut String)) {
+    if !out.ends_with('{') {
+        out.push(',');
+    }
+    text(out, name);
+    out.push(':');
+    write(out);
+}
+
+fn value(out: &mut String, holds: ValueKind, value: Value<'_>) {
+    match value {
+        Value::Text(value) => text(out, value),
+        Value::Number(value) => match holds {
+            ValueKind::Time => text(out, &rfc3339(value as u64)),
+            ValueKind::Duration => number(out, value / 1000.0),
+            ValueKind::Flag => out.push_str(if value == 0.0 { "false" } else { "true" }),
+            ValueKind::Text | ValueKind::Whole | ValueKind::Real => number(out, value),
+        },
     }
 }
 
-fn outcome(outcome: Outcome, class: String, detail: String) -> Value {
-    let (kind, code, signal) = match outcome {
-        Outcome::Exited(status) => ("exited", Some(status), None),
-        Outcome::Signaled(signal) => ("signaled", None, Some(signal)),
-        Outcome::Lost(_) => ("lost", None, None),
-        Outcome::Stopped(_) => ("stopped", None, None),
-        Outcome::LaunchFailed(_) => ("launch-failed", None, None),
-        Outcome::OutOfMemory => ("out-of-memory", None, None),
-        Outcome::LimitReached(_) => ("limit-reached", None, None),
-        Outcome::Other(_) => ("other", None, None),
-    };
-    json!({ "kind": kind, "code": code, "signal": signal, "class": class, "detail": detail })
+/// A number: whole ones without a point. JSON has no word for what is no number.
+fn number(out: &mut String, value: f64) {
+    if value.is_finite() { out.push_str(&value.to_string()) } else { out.push_str("null") }
 }
 
-fn progress(progress: Option<Progress>) -> Value {
-    progress.map_or(Value::Null, |progress| {
-        json!({
-            "fraction": progress.fraction, "done": progress.done, "total": progress.total, "step": progress.step,
-            "checkpoint": progress.checkpoint,
-        })
-    })
-}
-
-fn usage(usage: Option<Usage>) -> Value {
-    usage.map_or(
-        Value::Null,
-        |usage| json!({ "turns": usage.turns, "tokens": usage.tokens, "cost_usd": usage.cost_usd }),
-    )
-}
-
-fn attributes(attributes: Vec<Attribute>) -> Value {
-    attributes.into_iter().map(|attribute| (attribute.key, Value::from(attribute.value))).collect::<Map<_, _>>().into()
-}
-
-fn kind(kind: SubjectKind) -> &'static str {
-    match kind {
-        SubjectKind::Job => "job",
-        SubjectKind::Worker => "worker",
-        SubjectKind::Check => "check",
-        SubjectKind::Process => "process",
+fn text(out: &mut String, value: &str) {
+    out.push('"');
+    for character in value.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => out.push(other),
+        }
     }
-}
-
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Waiting => "waiting",
-        Verdict::Missing => "missing",
-        Verdict::Alive => "alive",
-        Verdict::Late => "late",
-        Verdict::Stale => "stale",
-        Verdict::Hung => "hung",
-        Verdict::Failing => "failing",
-        Verdict::Orphaned => "orphaned",
-        Verdict::Dead => "dead",
-        Verdict::Unknown => "unknown",
-        Verdict::Ended => "ended",
-    }
-}
-
-fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Info => "info",
-        Severity::Warning => "warning",
-        Severity::Critical => "critical",
-    }
-}
-
-fn alert_state(state: AlertState) -> &'static str {
-    match state {
-        AlertState::Firing => "firing",
-        AlertState::Resolved => "resolved",
-    }
-}
-
-/// A duration in seconds: whole ones as whole numbers.
-fn seconds(millis: u64) -> Value {
-    if millis.is_multiple_of(1000) { (millis / 1000).into() } else { (millis as f64 / 1000.0).into() }
+    out.push('"');
 }
 
 /// A moment in UTC, with milliseconds. The calendar is Howard Hinnant's `civil_from_days`.

@@ -132,7 +132,7 @@ fn condition(verdict: Verdict, phase: Option<&str>, class: Option<&str>) -> Opti
         Verdict::Ended if phase == Some("ended") && matches!(class, Some("failed" | "lost" | "limit")) => {
             Some("failed")
         }
-        Verdict::Waiting | Verdict::Alive | Verdict::Ended => None,
+        Verdict::Waiting | Verdict::Alive | Verdict::Ended | Verdict::Other => None,
     }
 }
 

@@ -8,7 +8,9 @@ mod bindings {
 }
 
 use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
-use bindings::exports::latido::plugin::strategy::{Decision, Guest as Strategy, Observation, PluginError, Situation};
+use bindings::exports::latido::plugin::strategy::{
+    Decision, Guest as Strategy, Observation, Output, PluginError, Situation,
+};
 use bindings::latido::plugin::types::Outcome;
 
 #[used]
@@ -68,13 +70,7 @@ impl Strategy for Script {
         })
     }
 
-    fn observe(
-        _subject: String,
-        _attempt: u32,
-        _epoch: u64,
-        _offset: u64,
-        _lines: Vec<String>,
-    ) -> Result<Option<Observation>, PluginError> {
+    fn observe(_output: Output) -> Result<Option<Observation>, PluginError> {
         Ok(None) // a script's output means nothing to it
     }
 }

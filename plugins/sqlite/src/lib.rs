@@ -3,6 +3,10 @@
 //! The key of a row is (agent, sequence), and an entry that comes again is ignored, so that a batch may be delivered
 //! any number of times. The plugin keeps nothing between calls. The schema is described in the README.
 
+mod columns;
+#[path = "../../guest/entries.rs"]
+mod entries;
+#[path = "../../guest/rows.rs"]
 mod rows;
 mod schema;
 
@@ -14,8 +18,8 @@ mod bindings {
 }
 
 use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
-use bindings::exports::latido::plugin::sink::{Entry, Guest as Sink, PluginError};
-use bindings::latido::plugin::sql::{self, SqlError, Value};
+use bindings::exports::latido::plugin::sink::{Acknowledgement, Batch, Guest as Sink, PluginError};
+use bindings::latido::plugin::sql::{self, SqlError};
 
 /// The name of the granted database; the settings may choose another.
 const DATABASE: &str = "main";
@@ -54,12 +58,12 @@ impl Lifecycle for Sqlite {
 }
 
 impl Sink for Sqlite {
-    fn write(batch: Vec<Entry>) -> Result<u64, PluginError> {
-        let Some(newest) = batch.iter().map(|entry| entry.sequence).max() else { return Ok(0) };
-        for (statement, rows) in rows::by_statement(batch) {
-            sql::execute(DATABASE, statement, &rows).map_err(refusal)?;
+    fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
+        let durable = batch.sequences.last().copied().unwrap_or(0);
+        if !batch.sequences.is_empty() {
+            sql::execute_all(DATABASE, &columns::steps(&batch)).map_err(refusal)?;
         }
-        Ok(newest)
+        Ok(Acknowledgement { durable, refused: Vec::new() })
     }
 
     fn flush() -> Result<(), PluginError> {
@@ -75,9 +79,4 @@ fn refusal(error: SqlError) -> PluginError {
         SqlError::Full => PluginError::RetryAfter(FULL_RETRY_MS),
         SqlError::Failed(why) => PluginError::Retry(why),
     }
-}
-
-/// The value of a counter. SQLite's integers are signed; no counter of the agent comes near their end.
-fn integer(value: u64) -> Value {
-    Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }

@@ -71,9 +71,9 @@ pub(crate) fn migrate(database: &str) -> Result<(), PluginError> {
     }
     for (number, statements) in MIGRATIONS.iter().enumerate().skip(version) {
         for statement in *statements {
-            sql::execute(database, statement, &[Vec::new()]).map_err(refusal)?;
+            sql::execute(database, statement, &[]).map_err(refusal)?;
         }
-        sql::execute(database, &format!("PRAGMA user_version = {}", number + 1), &[Vec::new()]).map_err(refusal)?;
+        sql::execute(database, &format!("PRAGMA user_version = {}", number + 1), &[]).map_err(refusal)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::ensure;
-use latido_plugin_host::{Body, Entry, Host, HostSettings, Kind, PluginSpec, Sink, SubjectKind, Transition, Verdict};
+use latido_plugin_host::{Entries, Field, Host, HostSettings, Kind, PluginSpec, Sink};
 use rusqlite::{Connection, params};
 
 use crate::place::{Place, monotonic, own_cpu};
@@ -22,8 +22,8 @@ const TARGET_RATIO: f64 = 0.4;
 
 const MICROS_PER_BATCH: f64 = 1e6 / 1000.0;
 
-const INSERT: &str = "INSERT OR IGNORE INTO entries (agent, sequence, at_ms, kind, attributes, subject, attempt, epoch, \
-    previous_verdict, verdict, reason) VALUES (?, ?, ?, 'transition', ?, ?, ?, ?, ?, ?, ?)";
+const INSERT: &str = "INSERT OR IGNORE INTO entries (agent, sequence, at_ms, kind, subject, attempt, epoch, \
+    previous_verdict, verdict, reason) VALUES (?, ?, ?, 'transition', ?, ?, ?, ?, ?, ?)";
 
 /// What each batch took, by the wall and by the CPUs.
 #[derive(Default)]
@@ -57,11 +57,13 @@ pub(crate) fn measure(place: &Place, table: &mut Table) -> anyhow::Result<()> {
     let mut plain = same_schema(&through, &place.path("plain.db"))?;
 
     let (mut sandboxed, mut direct) = (Costs::default(), Costs::default());
-    for batch in (0..BATCHES as u64).map(batch) {
+    for number in 0..BATCHES as u64 {
+        let batch: Vec<Change> = (0..BATCH).map(|index| change(number * BATCH + index + 1)).collect();
+        let entries = entries(&batch);
         let (wall, cpu) = (monotonic(), own_cpu());
-        let acknowledged = runtime.block_on(written(&mut sink, &batch))?;
+        let acknowledged = runtime.block_on(written(&mut sink, &entries))?;
         sandboxed.add(monotonic().saturating_sub(wall), own_cpu().saturating_sub(cpu));
-        ensure!(Some(acknowledged) == batch.last().map(|entry| entry.sequence), "the sink did not take the batch");
+        ensure!(Some(acknowledged) == batch.last().map(|change| change.sequence), "the sink did not take the batch");
         let (wall, cpu) = (monotonic(), own_cpu());
         insert(&mut plain, &batch)?;
         direct.add(monotonic().saturating_sub(wall), own_cpu().saturating_sub(cpu));
@@ -79,8 +81,8 @@ pub(crate) fn measure(place: &Place, table: &mut Table) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn written(sink: &mut Sink, batch: &[Entry]) -> anyhow::Result<u64> {
-    Ok(sink.write(batch).await?)
+async fn written(sink: &mut Sink, entries: &Entries) -> anyhow::Result<u64> {
+    Ok(sink.write(entries).await?.durable)
 }
 
 /// A database with the schema of another one, opened with the settings that the host gives a granted database.
@@ -97,41 +99,44 @@ fn same_schema(from: &Path, to: &Path) -> anyhow::Result<Connection> {
     Ok(connection)
 }
 
-/// A batch of changes of verdict, spread over a hundred subjects.
-fn batch(number: u64) -> Vec<Entry> {
-    let entry = |index: u64| {
-        let sequence = number * BATCH + index + 1;
-        Entry {
-            sequence,
-            agent: "0f4c1f6e7d3a4b58".to_owned(),
-            at: 1_700_000_000_000 + sequence,
-            body: Body::Transition(Transition {
-                subject: format!("catalogue-{:03}", sequence * 37 % 100),
-                kind: SubjectKind::Job,
-                attempt: 3,
-                epoch: sequence,
-                previous: Verdict::Late,
-                current: Verdict::Alive,
-                reason: format!("beat {sequence} came after a silence of 31 s"),
-            }),
-            attributes: Vec::new(),
-        }
-    };
-    (0..BATCH).map(entry).collect()
+/// The id of the journal.
+const JOURNAL: &str = "0f4c1f6e7d3a4b58";
+
+/// A change of verdict.
+struct Change {
+    sequence: u64,
+    at_ms: u64,
+    subject: String,
+    reason: String,
 }
 
-fn insert(connection: &mut Connection, batch: &[Entry]) -> anyhow::Result<()> {
+/// Changes are spread over a hundred subjects.
+fn change(sequence: u64) -> Change {
+    Change {
+        sequence,
+        at_ms: 1_700_000_000_000 + sequence,
+        subject: format!("catalogue-{:03}", sequence * 37 % 100),
+        reason: format!("beat {sequence} came after a silence of 31 s"),
+    }
+}
+
+fn entries(batch: &[Change]) -> Entries {
+    let mut entries = Entries::new(JOURNAL);
+    for change in batch {
+        let mut says = entries.add(change.sequence, change.at_ms, "transition");
+        says.text(Field::Subject, &change.subject).whole(Field::Attempt, 3).whole(Field::Epoch, change.sequence);
+        says.text(Field::Previous, "late").text(Field::Current, "alive").text(Field::Reason, &change.reason);
+    }
+    entries
+}
+
+fn insert(connection: &mut Connection, batch: &[Change]) -> anyhow::Result<()> {
     let transaction = connection.transaction()?;
     {
         let mut statement = transaction.prepare_cached(INSERT)?;
-        for entry in batch {
-            let Entry { sequence, agent, at, body, .. } = entry;
-            let Body::Transition(change) = body else { continue };
-            let Transition { subject, attempt, epoch, reason, .. } = change;
-            let (sequence, at, epoch) = (sequence.cast_signed(), at.cast_signed(), epoch.cast_signed());
-            let nothing = None::<String>;
-            statement
-                .execute(params![agent, sequence, at, nothing, subject, attempt, epoch, "late", "alive", reason])?;
+        for Change { sequence, at_ms, subject, reason } in batch {
+            let (sequence, at) = (sequence.cast_signed(), at_ms.cast_signed());
+            statement.execute(params![JOURNAL, sequence, at, subject, 3, sequence, "late", "alive", reason])?;
         }
     }
     transaction.commit()?;

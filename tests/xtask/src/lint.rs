@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::shell::{cargo, run, succeeds};
 use crate::stages::{Stages, minutes};
-use crate::{guests, say};
+use crate::{guests, say, wit_check};
 
 /// Runs every lint; the first one that fails ends the rest. Budgets are for a fresh machine with two cores.
 ///
@@ -22,6 +22,7 @@ pub(crate) fn all(root: &Path) -> Result<()> {
         Ok(())
     })?;
     stages.run("guests", minutes(4), || guests::build(root))?;
+    stages.run("interface: wit-check", minutes(1), || wit_check::check(root))?;
     stages.run("lints: cargo clippy", minutes(6), || {
         let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
         for workspace in workspaces(root) {

@@ -13,6 +13,7 @@ mod simulate;
 mod stages;
 mod storm;
 mod test;
+mod wit_check;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ enum Command {
     Ci,
     /// Check that the policy imports nothing, also not by accident
     Purity,
+    /// Compare wit/ with the last release of the package, and say compatible or breaking and where
+    WitCheck,
     /// Run the simulation with more seeds, or tell the story of one
     Simulate(simulate::Options),
     /// Try the policy's tests on mutants of the policy (needs cargo-mutants)
@@ -70,6 +73,7 @@ fn run(cli: &Cli) -> Result<()> {
         Command::Demo(options) => demo::run_fresh(&root, options),
         Command::Ci => lint::all(&root).and_then(|()| test::all(&root)),
         Command::Purity => purity::check(&root),
+        Command::WitCheck => wit_check::check(&root),
         Command::Simulate(options) => simulate::seeds(&root, options),
         Command::Mutants(options) => mutants::policy(&root, options),
         Command::Storm(options) => storm::blow(&root, options),

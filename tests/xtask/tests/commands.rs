@@ -11,7 +11,7 @@ fn xtask(arguments: &[&str]) -> Output {
 #[test]
 fn every_command_that_is_promised_is_there() {
     let help = String::from_utf8(xtask(&["--help"]).stdout).unwrap();
-    for command in ["guests", "lint", "test", "demo", "ci", "purity", "simulate", "mutants"] {
+    for command in ["guests", "lint", "test", "demo", "ci", "purity", "simulate", "mutants", "wit-check"] {
         assert!(help.contains(&format!("\n  {command} ")), "`{command}` is missing in:\n{help}");
     }
 }

@@ -1,4 +1,4 @@
-//! Version 0.1 of the WIT package, as wasmtime's generator reads it.
+//! Version 0.2 of the WIT package, as wasmtime's generator reads it.
 
 /// The world of sinks, and the types that all worlds share.
 #[expect(unreachable_pub, reason = "generated from wit/latido.wit, documented there")]
@@ -25,7 +25,6 @@ pub mod rule {
         require_store_data_send: true,
         with: {
             "latido:plugin/types": super::sink::latido::plugin::types,
-            "latido:plugin/journal": super::sink::latido::plugin::journal,
             "latido:plugin/log": super::sink::latido::plugin::log,
             "latido:plugin/state": super::sink::latido::plugin::state,
         },

@@ -28,15 +28,15 @@ impl AppendFile {
 }
 
 impl Host for Guest {
-    async fn append(&mut self, file: String, lines: Vec<String>) -> Result<(), FileError> {
+    async fn append(&mut self, file: String, lines: String) -> Result<(), FileError> {
         let Some(granted) = self.capabilities.files.get(&file) else {
             return Err(FileError::Denied(format!("the file `{file}` is not granted")));
         };
-        if lines.iter().any(|line| line.contains('\n')) {
-            return Err(FileError::Failed("a line holds a line feed".to_owned()));
-        }
         if lines.is_empty() {
             return Ok(());
+        }
+        if !lines.ends_with('\n') {
+            return Err(FileError::Failed("the last line does not end with a line feed".to_owned()));
         }
         let grant = granted.grant.clone();
         let mut slot = Arc::clone(&granted.open).lock_owned().await;
@@ -52,7 +52,7 @@ impl Host for Guest {
     }
 }
 
-fn append(slot: &mut Option<File>, grant: &FileGrant, lines: &[String]) -> io::Result<()> {
+fn append(slot: &mut Option<File>, grant: &FileGrant, lines: &str) -> io::Result<()> {
     if slot.as_ref().is_some_and(|file| !is_still_at(file, &grant.path)) {
         *slot = None; // rotated away from outside
     }
@@ -61,12 +61,7 @@ fn append(slot: &mut Option<File>, grant: &FileGrant, lines: &[String]) -> io::R
         None => slot.insert(open(&grant.path)?),
     };
     let before = file.metadata()?.len();
-    let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
-    for line in lines {
-        bytes.extend_from_slice(line.as_bytes());
-        bytes.push(b'\n');
-    }
-    let written = file.write_all(&bytes).and_then(|()| match grant.durability {
+    let written = file.write_all(lines.as_bytes()).and_then(|()| match grant.durability {
         Durability::Disk => file.sync_data(),
         Durability::Process => Ok(()),
     });

@@ -43,9 +43,8 @@ where
         match tokio::task::spawn_blocking(move || work(&*store, &plugin)).await {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(StateFault::Full)) => Err(StateError::Full),
-            // The interface has no other word for a store that fails: the plugin can only do without.
-            Ok(Err(StateFault::Failed(why))) => Err(StateError::Denied(format!("`state` failed: {why}"))),
-            Err(_) => Err(StateError::Denied("`state` failed".to_owned())),
+            Ok(Err(StateFault::Failed(why))) => Err(StateError::Failed(why)),
+            Err(_) => Err(StateError::Failed("the host failed at the store".to_owned())),
         }
     }
 }

@@ -15,7 +15,11 @@ impl workspace::Host for Guest {
         Err(workspace::WorkspaceError::Denied("`workspace` is not granted".to_owned()))
     }
 
-    async fn read(&mut self, _path: String) -> Result<Vec<u8>, workspace::WorkspaceError> {
+    async fn read(&mut self, _path: String, _offset: u64, _length: u32) -> Result<Vec<u8>, workspace::WorkspaceError> {
+        Err(workspace::WorkspaceError::Denied("`workspace` is not granted".to_owned()))
+    }
+
+    async fn list(&mut self, _path: String) -> Result<Vec<workspace::Listed>, workspace::WorkspaceError> {
         Err(workspace::WorkspaceError::Denied("`workspace` is not granted".to_owned()))
     }
 }

@@ -1,6 +1,7 @@
 //! `sql`: SQLite databases by name, with an authorizer that lets through what is known to stay inside the file.
 
 mod authorizer;
+mod rows;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 use tokio::sync::Mutex;
 
-use crate::bindings::v0::sink::latido::plugin::sql::{Host, SqlError, Value};
+use crate::bindings::v0::sink::latido::plugin::sql::{Host, SqlError, Step, Value};
 use crate::guest::Guest;
 use crate::spec::{Durability, Limits, SqlGrant};
 use authorizer::Authorizer;
+use rows::Packed;
 
 /// Statements that stay prepared in one database: a sink has about one for each kind of entry.
 const STATEMENTS: usize = 32;
@@ -99,9 +101,22 @@ impl Drop for GivenUp {
 }
 
 impl Host for Guest {
-    async fn execute(&mut self, database: String, statement: String, rows: Rows) -> Result<u64, SqlError> {
+    async fn execute(&mut self, database: String, statement: String, parameters: Vec<Value>) -> Result<u64, SqlError> {
         let Some(granted) = self.capabilities.databases.get(&database) else { return Err(not_granted(&database)) };
-        granted.with(move |open| execute(open, &statement, &rows)).await
+        granted
+            .with(move |open| {
+                in_transaction(open, |connection, refused| {
+                    let mut prepared = connection.prepare_cached(&statement).map_err(|error| refused(&error))?;
+                    bind(&mut prepared, &parameters, refused)?;
+                    Ok(prepared.raw_execute().map_err(|error| refused(&error))? as u64)
+                })
+            })
+            .await
+    }
+
+    async fn execute_all(&mut self, database: String, steps: Vec<Step>) -> Result<u64, SqlError> {
+        let Some(granted) = self.capabilities.databases.get(&database) else { return Err(not_granted(&database)) };
+        granted.with(move |open| in_transaction(open, |connection, refused| run_all(connection, &steps, refused))).await
     }
 
     async fn query(&mut self, database: String, statement: String, parameters: Vec<Value>) -> Result<Rows, SqlError> {
@@ -156,26 +171,17 @@ fn set_up(
     connection.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| judge.judge(&context)))
 }
 
-/// Runs a statement for each row in one transaction. Whatever fails rolls all of it back.
-fn execute(open: &mut Open, statement: &str, rows: &Rows) -> Result<u64, SqlError> {
-    if rows.is_empty() {
-        return Ok(0);
-    }
+/// Does the work in one transaction. Whatever fails rolls all of it back.
+fn in_transaction(
+    open: &mut Open,
+    work: impl FnOnce(&Connection, &dyn Fn(&rusqlite::Error) -> SqlError) -> Result<u64, SqlError>,
+) -> Result<u64, SqlError> {
     let Open { connection, authorizer } = open;
     let refused = |error: &rusqlite::Error| failed(error, authorizer.refused());
     let transaction = authorizer
         .trusted(|| connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate))
         .map_err(|error| refused(&error))?;
-    let changed = (|| {
-        let mut prepared = transaction.prepare_cached(statement).map_err(|error| refused(&error))?;
-        let mut changed = 0_u64;
-        for row in rows {
-            bind(&mut prepared, row, &refused)?;
-            changed += prepared.raw_execute().map_err(|error| refused(&error))? as u64;
-        }
-        Ok(changed)
-    })();
-    match changed {
+    match work(&transaction, &refused) {
         Ok(changed) => {
             authorizer.trusted(|| transaction.commit()).map_err(|error| refused(&error))?;
             Ok(changed)
@@ -186,6 +192,24 @@ fn execute(open: &mut Open, statement: &str, rows: &Rows) -> Result<u64, SqlErro
             Err(error)
         }
     }
+}
+
+/// Runs each step's statement once for each of its rows.
+fn run_all(
+    connection: &Connection,
+    steps: &[Step],
+    refused: &dyn Fn(&rusqlite::Error) -> SqlError,
+) -> Result<u64, SqlError> {
+    let mut changed = 0_u64;
+    for step in steps {
+        let mut rows = Packed::of(&step.rows);
+        let mut prepared = connection.prepare_cached(&step.statement).map_err(|error| refused(&error))?;
+        for _ in 0..rows.count()? {
+            rows.bind(&mut prepared, refused)?;
+            changed += prepared.raw_execute().map_err(|error| refused(&error))? as u64;
+        }
+    }
+    Ok(changed)
 }
 
 /// Runs a statement that only reads.
@@ -220,7 +244,7 @@ fn query(open: &mut Open, statement: &str, parameters: &[Value], result_max: usi
 fn bind(
     statement: &mut CachedStatement<'_>,
     row: &[Value],
-    refused: &impl Fn(&rusqlite::Error) -> SqlError,
+    refused: &dyn Fn(&rusqlite::Error) -> SqlError,
 ) -> Result<(), SqlError> {
     if row.len() != statement.parameter_count() {
         let expected = statement.parameter_count();

@@ -1,79 +1,33 @@
 //! The built-in plugins do what their READMEs say.
 
 use latido_plugin_host::{
-    Alert, AlertState, AttemptEnded, AttemptStarted, Attribute, Body, Budget, Command, Decision, Entry,
-    EnvironmentValue, EnvironmentVariable, Kind, OtherEntry, Outcome, PastAttempt, PluginSpec, Reap, Severity,
-    Situation, Subject, Usage, Verdict,
+    Attribute, Budget, Command, Decision, Entries, EnvironmentValue, EnvironmentVariable, Field, Kind, Outcome,
+    PastAttempt, PluginSpec, Severity, Situation, Subject, Verdict,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{World, beat, builtin, subject, transition};
+use crate::support::{World, about_attempt, add_beat, add_transition, at, beats, builtin, none, subject, write};
 
 /// One entry of each kind.
-fn one_of_each() -> Vec<Entry> {
-    let with = |sequence: u64, body: Body| Entry { body, ..beat(sequence) };
-    vec![
-        beat(1),
-        transition(2),
-        with(
-            3,
-            Body::AttemptStarted(AttemptStarted {
-                subject: "catalogue".into(),
-                attempt: 3,
-                epoch: 8,
-                reason: "resumed".into(),
-            }),
-        ),
-        with(
-            4,
-            Body::AttemptEnded(AttemptEnded {
-                subject: "catalogue".into(),
-                attempt: 2,
-                epoch: 7,
-                outcome: Outcome::Signaled(9),
-                class: "lost".into(),
-                reason: "SIGKILL from outside".into(),
-                started: 1_699_999_999_000,
-                progress: None,
-                usage: Some(Usage { turns: Some(3), tokens: None, cost_usd: Some(0.25) }),
-            }),
-        ),
-        with(
-            5,
-            Body::Alert(Alert {
-                rule: "liveness".into(),
-                fingerprint: "f".into(),
-                subject: "catalogue".into(),
-                severity: Severity::Warning,
-                state: AlertState::Firing,
-                summary: "stale".into(),
-                started: 1_699_999_999_000,
-                attributes: vec![Attribute { key: "a".into(), value: "\"b\"".into() }],
-            }),
-        ),
-        with(
-            6,
-            Body::Reap(Reap {
-                subject: "catalogue".into(),
-                attempt: 2,
-                epoch: 7,
-                previous_holder: Some("w".into()),
-                silence: 181_500,
-                pickups: 1,
-            }),
-        ),
-        with(
-            7,
-            Body::Other(OtherEntry {
-                kind: "agent".into(),
-                subject: None,
-                attempt: None,
-                epoch: None,
-                detail: "started".into(),
-            }),
-        ),
-    ]
+fn one_of_each() -> Entries {
+    let mut entries = none();
+    add_beat(&mut entries, 1);
+    add_transition(&mut entries, 2);
+    about_attempt(&mut entries.add(3, at(3), "attempt-started")).text(Field::Reason, "resumed");
+    let mut ended = entries.add(4, at(4), "attempt-ended");
+    about_attempt(&mut ended).text(Field::OutcomeKind, "signaled").whole(Field::OutcomeSignal, 9);
+    ended.text(Field::OutcomeClass, "lost").text(Field::OutcomeDetail, "SIGKILL from outside");
+    ended.whole(Field::Started, 1_699_999_999_000).whole(Field::UsageTurns, 3).real(Field::UsageCost, 0.25);
+    let mut alert = entries.add(5, at(5), "alert");
+    alert.text(Field::Rule, "liveness").text(Field::Fingerprint, "f").text(Field::Subject, "catalogue");
+    alert.text(Field::Severity, "warning").text(Field::State, "firing").text(Field::Summary, "catalogue is \"stale\"");
+    alert.whole(Field::Started, 1_699_999_999_000).text(Field::Telling, "began").text(Field::Reason, "two\nlines");
+    let mut expired = entries.add(6, at(6), "lease-expired");
+    about_attempt(&mut expired).text(Field::PreviousHolder, "w").whole(Field::Silence, 181_500);
+    expired.whole(Field::Pickups, 1);
+    entries.add(7, at(7), "agent").text(Field::What, "started").text(Field::Detail, "version 1");
+    entries
 }
 
 fn sqlite(world: &World) -> PluginSpec {
@@ -89,11 +43,11 @@ async fn sqlite_stores_each_entry_once_however_often_it_comes() {
     assert_eq!(sink.description().name, "sqlite");
     let entries = one_of_each();
     for _ in 0..3 {
-        assert_eq!(sink.write(&entries).await, Ok(7));
+        assert_eq!(write(&mut sink, &entries).await, Ok(7));
     }
     let mut again = world.host.load_sink(sqlite(&world)).await.unwrap();
-    assert_eq!(again.write(&entries[2..]).await, Ok(7));
-    assert_eq!(again.write(&[]).await, Ok(0));
+    assert_eq!(write(&mut again, &entries).await, Ok(7));
+    assert_eq!(write(&mut again, &none()).await, Ok(0));
 
     let database = Connection::open(world.path("history.db")).unwrap();
     let kinds: Vec<String> = database
@@ -121,7 +75,8 @@ async fn sqlite_stores_each_entry_once_however_often_it_comes() {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
         .unwrap();
-    assert_eq!(told, ("warning".into(), "stale".into(), r#"{"a":"\"b\""}"#.into()));
+    let attributes = r#"{"reason":"two\nlines","telling":"began"}"#;
+    assert_eq!(told, ("warning".into(), "catalogue is \"stale\"".into(), attributes.into()));
     let told: (f64, i64, String, i64) = database
         .query_row("SELECT fraction, done, step, beat FROM beats", [], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
@@ -147,8 +102,7 @@ async fn sqlite_says_to_come_again_when_the_disk_is_full() {
     let mut spec = sqlite(&world);
     spec.limits.sql_pages = 16;
     let mut sink = world.host.load_sink(spec).await.unwrap();
-    let batch: Vec<_> = (1..=1000).map(beat).collect();
-    let error = sink.write(&batch).await.unwrap_err();
+    let error = sink.write(&beats(1..=1000)).await.unwrap_err();
     assert_eq!(error.answer(), Some(&latido_plugin_host::PluginError::RetryAfter(10_000)));
     let count: i64 = Connection::open(world.path("history.db"))
         .unwrap()
@@ -163,7 +117,7 @@ async fn jsonl_writes_a_line_an_entry_in_the_shape_of_events() {
     let mut spec = PluginSpec::new("lines", Kind::Sink, builtin("jsonl"));
     spec.grants.files.insert("main".into(), world.path("history.jsonl").into());
     let mut sink = world.host.load_sink(spec).await.unwrap();
-    assert_eq!(sink.write(&one_of_each()).await, Ok(7));
+    assert_eq!(write(&mut sink, &one_of_each()).await, Ok(7));
     let text = std::fs::read_to_string(world.path("history.jsonl")).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 7);
@@ -177,10 +131,12 @@ async fn jsonl_writes_a_line_an_entry_in_the_shape_of_events() {
     );
     assert_eq!(
         lines[3]["outcome"],
-        json!({ "kind": "signaled", "code": null, "signal": 9, "class": "lost", "detail": "SIGKILL from outside" })
+        json!({ "kind": "signaled", "signal": 9, "class": "lost", "detail": "SIGKILL from outside" })
     );
+    assert_eq!(lines[0]["progress"], json!({ "fraction": 0.5, "done": 1, "total": 1000, "step": "hashing" }));
+    assert_eq!((&lines[4]["started"], &lines[4]["reason"]), (&json!("2023-11-14T22:13:19.000Z"), &json!("two\nlines")));
     assert_eq!(lines[5]["silence_s"], json!(181.5));
-    assert_eq!((&lines[6]["type"], &lines[6]["detail"]), (&json!("agent"), &json!("started")));
+    assert_eq!((&lines[6]["type"], &lines[6]["what"]), (&json!("agent"), &json!("started")));
 }
 
 #[tokio::test]
@@ -292,6 +248,7 @@ fn situation(outcome: Option<Outcome>) -> Situation {
             progress: None,
             usage: None,
             notes: Vec::new(),
+            attributes: Vec::new(),
         }],
         budget: Budget {
             attempts_left: Some(4),

@@ -22,7 +22,7 @@ fn probe(world: &World, settings: Value) -> PluginSpec {
 }
 
 async fn told(sink: &mut Sink) -> Vec<String> {
-    match sink.write(&[beat(1)]).await {
+    match sink.write(&beat(1)).await {
         Err(CallError::Plugin { answer: PluginError::Other(text), .. }) => text.lines().map(str::to_owned).collect(),
         other => panic!("{other:?}"),
     }
@@ -171,7 +171,7 @@ async fn a_statement_that_never_ends_is_ended_with_its_call() {
     // The second call waits for the first one's statement to be interrupted; it would time out in `flush` otherwise.
     for _ in 0..2 {
         assert_eq!(
-            crate::support::fault(sink.write(&[beat(1)]).await),
+            crate::support::fault(sink.write(&beat(1)).await),
             FaultKind::WallDeadline(Duration::from_millis(500))
         );
     }
@@ -225,7 +225,7 @@ async fn a_database_held_by_another_process_is_busy() {
 async fn lines_are_appended_whole_and_a_torn_one_is_set_aside() {
     let world = World::new();
     std::fs::write(world.path("main.txt"), "first\ntor").unwrap();
-    assert_eq!(tried(&world, json!({ "append": ["second", "third"] })).await, ["Ok(())"]);
+    assert_eq!(tried(&world, json!({ "append": ["second\n", "third\n"] })).await, ["Ok(())"]);
     assert_eq!(text(&world.path("main.txt")), "first\nsecond\nthird\n");
     assert_eq!(text(&world.path("main.txt.torn")), "tor\n");
     let answers = tried(&world, json!({ "append": ["a\nb"] })).await;
@@ -236,7 +236,7 @@ async fn lines_are_appended_whole_and_a_torn_one_is_set_aside() {
 #[tokio::test]
 async fn a_file_that_is_rotated_away_is_opened_again() {
     let world = World::new();
-    let mut sink = world.host.load_sink(probe(&world, json!({ "append": ["line"] }))).await.unwrap();
+    let mut sink = world.host.load_sink(probe(&world, json!({ "append": ["line\n"] }))).await.unwrap();
     told(&mut sink).await;
     std::fs::rename(world.path("main.txt"), world.path("old.txt")).unwrap();
     told(&mut sink).await;
@@ -246,7 +246,7 @@ async fn a_file_that_is_rotated_away_is_opened_again() {
 #[tokio::test]
 async fn a_full_disk_is_told_as_full() {
     let world = World::new();
-    let mut spec = probe(&world, json!({ "append": ["line"] }));
+    let mut spec = probe(&world, json!({ "append": ["line\n"] }));
     spec.grants.files.insert("main".into(), FileGrant { path: "/dev/full".into(), durability: Durability::Process });
     let mut sink = world.host.load_sink(spec).await.unwrap();
     assert_eq!(told(&mut sink).await, ["Err(FileError::Full)"]);

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use latido_plugin_host::{Delivery, FaultKind, Next};
 
-use crate::support::{World, beat, fault, misbehaving};
+use crate::support::{World, beat, beats, fault, misbehaving, write};
 
 #[tokio::test]
 async fn a_trap_tells_its_last_words_and_the_next_call_has_a_new_instance() {
     let world = World::new();
     let mut sink = world.host.load_sink(misbehaving("write", "trap")).await.unwrap();
     for _ in 0..3 {
-        let ended = fault(sink.write(&[beat(1)]).await);
+        let ended = fault(sink.write(&beat(1)).await);
         assert!(matches!(&ended, FaultKind::Trap(text) if text.contains("as the settings ask")), "{ended:?}");
         assert!(!sink.is_warm());
         sink.flush().await.unwrap();
@@ -24,10 +24,10 @@ async fn a_trap_tells_its_last_words_and_the_next_call_has_a_new_instance() {
 async fn c253_entries_around_a_poison_entry_are_handled_by_new_instances() {
     let world = World::new();
     let mut sink = world.host.load_sink(misbehaving("write", "panic-on-third")).await.unwrap();
-    let entries: Vec<_> = (1..=10).map(beat).collect();
+    let entries: Vec<u64> = (1..=10).collect();
     let mut delivery = Delivery::new(1000);
     let (mut cursor, mut now) = (0, Duration::ZERO);
-    let (mut delivered, mut aside) = (Vec::new(), Vec::new());
+    let (mut delivered, mut aside): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
     loop {
         let (skip, count) = match delivery.next(now, entries.len() - cursor) {
             Next::Send { skip, count } => (skip, count),
@@ -39,13 +39,13 @@ async fn c253_entries_around_a_poison_entry_are_handled_by_new_instances() {
             Next::Stopped(why) => panic!("{why}"),
         };
         let batch = &entries[cursor + skip..cursor + skip + count];
-        let progress = match sink.write(batch).await {
-            Ok(newest) => delivery.succeeded(now, batch.iter().filter(|entry| entry.sequence <= newest).count()),
+        let progress = match write(&mut sink, &beats(batch[0]..=batch[count - 1])).await {
+            Ok(newest) => delivery.succeeded(now, batch.iter().filter(|sequence| **sequence <= newest).count()),
             Err(error) => delivery.failed(now, &error),
         };
         let moved = &entries[cursor..cursor + progress.advance];
-        aside.extend(moved[..progress.aside].iter().map(|entry| entry.sequence));
-        delivered.extend(moved[progress.aside..].iter().map(|entry| entry.sequence));
+        aside.extend(&moved[..progress.aside]);
+        delivered.extend(&moved[progress.aside..]);
         cursor += progress.advance;
     }
     assert_eq!(aside, [3]);

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use latido_plugin_host::{
-    Budget, CallError, Command, FaultKind, Kind, LoadError, Output, PluginError, PluginSpec, Situation, Verdict,
+    Budget, Command, FaultKind, Kind, LoadError, Output, PluginError, PluginSpec, Situation, Verdict,
 };
 use serde_json::json;
 
-use crate::support::{World, beat, builtin, fault, guest, misbehaving, subject};
+use crate::support::{World, beat, beats, builtin, fault, guest, misbehaving, subject, write};
 
 #[expect(clippy::disallowed_methods, reason = "the test measures how long a call takes")]
 fn now() -> Instant {
@@ -27,7 +27,7 @@ async fn c250_a_guest_that_sleeps_in_the_host_is_given_up_at_its_deadline() {
     spec.limits.wall = Duration::from_secs(1);
     let mut sink = world.host.load_sink(spec).await.unwrap();
     let begun = now();
-    assert_eq!(fault(sink.write(&[beat(1)]).await), FaultKind::WallDeadline(Duration::from_secs(1)));
+    assert_eq!(fault(sink.write(&beat(1)).await), FaultKind::WallDeadline(Duration::from_secs(1)));
     let took = begun.elapsed();
     assert!(took >= Duration::from_secs(1) && took < SOON, "{took:?}");
     assert!(!sink.is_warm());
@@ -43,7 +43,7 @@ async fn c251_waiting_in_the_host_is_not_computing() {
     spec.limits.cpu = Duration::from_millis(100);
     spec.limits.wall = Duration::from_secs(60);
     let mut sink = world.host.load_sink(spec).await.unwrap();
-    assert_eq!(sink.write(&[beat(5)]).await, Ok(5));
+    assert_eq!(write(&mut sink, &beat(5)).await, Ok(5));
 }
 
 // Field case C256 (bytecodealliance/wasmtime#12485): an endless loop in every export, and in the start function.
@@ -57,10 +57,10 @@ async fn c256_an_endless_loop_is_ended_wherever_it_is() {
     assert_eq!(source.fault().unwrap().function, "configure");
 
     let mut sink = world.host.load_sink(misbehaving("write", "loop")).await.unwrap();
-    assert_eq!(fault(sink.write(&[beat(1)]).await), FaultKind::CpuDeadline(cpu));
+    assert_eq!(fault(sink.write(&beat(1)).await), FaultKind::CpuDeadline(cpu));
     let mut sink = world.host.load_sink(misbehaving("flush", "loop")).await.unwrap();
     assert_eq!(fault(sink.flush().await), FaultKind::CpuDeadline(cpu));
-    assert_eq!(sink.write(&[beat(1)]).await, Ok(1));
+    assert_eq!(write(&mut sink, &beat(1)).await, Ok(1));
 
     let mut spec = PluginSpec::new("bad", Kind::Rule, guest("misbehave-rule"));
     spec.settings = json!({ "what": "loop" });
@@ -73,7 +73,14 @@ async fn c256_an_endless_loop_is_ended_wherever_it_is() {
         spec.settings = json!({ "where": place, "what": "loop" });
         spec.limits.cpu = cpu;
         let mut strategy = world.host.load_strategy(spec).await.unwrap();
-        let output = Output { subject: "a", attempt: 1, epoch: 1, offset: 0, lines: &["line".to_owned()] };
+        let output = Output {
+            subject: "a".into(),
+            attempt: 1,
+            epoch: 1,
+            offset: 0,
+            lines: vec!["line".into()],
+            attributes: Vec::new(),
+        };
         let ended = match place {
             "decide" => fault(strategy.decide(&situation()).await),
             _ => fault(strategy.observe(&output).await),
@@ -107,13 +114,13 @@ async fn c257_a_hanging_sink_is_named_and_holds_up_nobody() {
     let order = Mutex::new(Vec::new());
     tokio::join!(
         async {
-            let error = bad.write(&[beat(1)]).await.unwrap_err();
+            let error = bad.write(&beat(1)).await.unwrap_err();
             let text = error.to_string();
             assert!(text.contains("`write` of plugin `bad`") && text.contains("2s (limit `wall`)"), "{text}");
             order.lock().unwrap().push("bad");
         },
         async {
-            assert_eq!(good.write(&[beat(1)]).await, Ok(1));
+            assert_eq!(write(&mut good, &beat(1)).await, Ok(1));
             order.lock().unwrap().push("good");
         }
     );
@@ -151,7 +158,7 @@ async fn c259_a_huge_answer_is_refused() {
     let ended = fault(rule.evaluate(0, &[subject("a", Verdict::Stale)]).await);
     assert!(matches!(ended, FaultKind::BadAnswer(_)), "{ended:?}");
     let mut sink = world.host.load_sink(misbehaving("write", "huge-text")).await.unwrap();
-    let ended = fault(sink.write(&[beat(1)]).await);
+    let ended = fault(sink.write(&beat(1)).await);
     assert!(matches!(ended, FaultKind::BadAnswer(_)), "{ended:?}");
 }
 
@@ -169,7 +176,7 @@ async fn a_finding_about_nobody_is_refused() {
 async fn memory_has_an_end() {
     let world = World::new();
     let mut sink = world.host.load_sink(misbehaving("write", "grow")).await.unwrap();
-    assert_eq!(fault(sink.write(&[beat(1)]).await), FaultKind::Memory(64 << 20));
+    assert_eq!(fault(sink.write(&beat(1)).await), FaultKind::Memory(64 << 20));
     sink.flush().await.unwrap();
 }
 
@@ -177,7 +184,7 @@ async fn memory_has_an_end() {
 async fn recursion_has_an_end() {
     let world = World::new();
     let mut sink = world.host.load_sink(misbehaving("write", "recurse")).await.unwrap();
-    let ended = fault(sink.write(&[beat(1)]).await);
+    let ended = fault(sink.write(&beat(1)).await);
     assert!(matches!(ended, FaultKind::Trap(_)), "{ended:?}");
     sink.flush().await.unwrap();
 }
@@ -186,7 +193,7 @@ async fn recursion_has_an_end() {
 async fn an_acknowledgement_of_what_was_not_sent_is_refused() {
     let world = World::new();
     let mut sink = world.host.load_sink(misbehaving("never", "forge-acknowledgement")).await.unwrap();
-    let ended = fault(sink.write(&[beat(7)]).await);
+    let ended = fault(sink.write(&beat(7)).await);
     assert!(matches!(&ended, FaultKind::BadAnswer(why) if why.contains("acknowledged entry 8")), "{ended:?}");
 }
 
@@ -194,7 +201,7 @@ async fn an_acknowledgement_of_what_was_not_sent_is_refused() {
 async fn an_answer_of_the_plugins_own_keeps_its_instance() {
     let world = World::new();
     let mut sink = world.host.load_sink(misbehaving("write", "retry-later")).await.unwrap();
-    let error = sink.write(&[beat(1)]).await.unwrap_err();
+    let error = sink.write(&beat(1)).await.unwrap_err();
     assert_eq!(error.answer(), Some(&PluginError::RetryAfter(1500)));
     assert!(sink.is_warm());
 }
@@ -205,7 +212,7 @@ async fn a_call_that_is_given_up_costs_the_instance_alone() {
     let mut spec = misbehaving("write", "loop");
     spec.limits.cpu = Duration::from_secs(60);
     let mut sink = world.host.load_sink(spec).await.unwrap();
-    let given_up = tokio::time::timeout(Duration::from_millis(100), sink.write(&[beat(1)])).await;
+    let given_up = tokio::time::timeout(Duration::from_millis(100), sink.write(&beat(1))).await;
     assert!(given_up.is_err());
     assert!(!sink.is_warm());
     sink.flush().await.unwrap();
@@ -237,7 +244,7 @@ async fn a_flood_in_the_log_is_cut_counted_and_cannot_forge_lines() {
     spec.limits.cpu = Duration::from_secs(60);
     spec.limits.wall = Duration::from_secs(60);
     let mut sink = world.host.load_sink(spec).await.unwrap();
-    assert_eq!(sink.write(&[beat(1)]).await, Ok(1));
+    assert_eq!(write(&mut sink, &beat(1)).await, Ok(1));
     sink.flush().await.unwrap();
     let log = String::from_utf8(gathered.0.lock().unwrap().clone()).unwrap();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("line ")).collect();
@@ -305,10 +312,10 @@ fn raw_sink(items: &str, data: &str) -> Vec<u8> {
             (memory (export "memory") 1)
             {items}
             (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 4096))
-            (func (export "latido:plugin/lifecycle@0.1.0#describe") (result i32) (i32.const 256))
-            (func (export "latido:plugin/lifecycle@0.1.0#configure") (param i32 i32) (result i32) (i32.const 512))
-            (func (export "latido:plugin/sink@0.1.0#write") (param i32 i32) (result i32) (i32.const 512))
-            (func (export "latido:plugin/sink@0.1.0#flush") (result i32) (i32.const 512))
+            (func (export "latido:plugin/lifecycle@0.2.0#describe") (result i32) (i32.const 256))
+            (func (export "latido:plugin/lifecycle@0.2.0#configure") (param i32 i32) (result i32) (i32.const 512))
+            (func (export "latido:plugin/sink@0.2.0#write") (param i32) (result i32) (i32.const 512))
+            (func (export "latido:plugin/sink@0.2.0#flush") (result i32) (i32.const 512))
             {data})"#
     );
     let mut module = wat::parse_str(text).unwrap();
@@ -326,8 +333,6 @@ async fn only_as_many_entries_as_a_batch_holds_are_given() {
     let mut spec = misbehaving("never", "");
     spec.limits.batch_entries = 3;
     let mut sink = world.host.load_sink(spec).await.unwrap();
-    let batch: Vec<_> = (1..=5).map(beat).collect();
-    assert_eq!(sink.write(&batch).await, Ok(3));
-    let error: Result<u64, CallError> = sink.write(&batch[3..]).await;
-    assert_eq!(error, Ok(5));
+    assert_eq!(write(&mut sink, &beats(1..=5)).await, Ok(3));
+    assert_eq!(write(&mut sink, &beats(4..=5)).await, Ok(5));
 }

@@ -9,8 +9,8 @@ use crate::support::{World, builtin, guest};
 
 /// Exports with the right names and nothing in them.
 const EMPTY_EXPORTS: &str = r#"(instance $nothing)
-    (export "latido:plugin/lifecycle@0.1.0" (instance $nothing))
-    (export "latido:plugin/sink@0.1.0" (instance $nothing))"#;
+    (export "latido:plugin/lifecycle@0.2.0" (instance $nothing))
+    (export "latido:plugin/sink@0.2.0" (instance $nothing))"#;
 
 fn component(text: &str) -> Vec<u8> {
     wat::parse_str(format!("(component {text})")).unwrap()
@@ -57,9 +57,9 @@ async fn c260_a_truncated_component_is_refused_wherever_it_ends() {
 #[tokio::test]
 async fn c260_another_version_of_the_interface_is_named_with_ours() {
     let world = World::new();
-    let error = refusal(&world, component(r#"(import "latido:plugin/log@0.2.0" (instance))"#)).await;
+    let error = refusal(&world, component(r#"(import "latido:plugin/log@0.3.0" (instance))"#)).await;
     let text = error.to_string();
-    assert!(text.contains("`latido:plugin/log@0.2.0`") && text.contains("version 0.1.0"), "{text}");
+    assert!(text.contains("`latido:plugin/log@0.3.0`") && text.contains("version 0.2.0"), "{text}");
     assert!(matches!(error, LoadError::WrongVersion { .. }));
 }
 
@@ -67,19 +67,19 @@ async fn c260_another_version_of_the_interface_is_named_with_ours() {
 async fn c260_a_missing_export_is_named_with_what_is_there() {
     let world = World::new();
     let error = refusal(&world, component("")).await;
-    assert!(error.to_string().contains("`latido:plugin/lifecycle@0.1.0`; it exports nothing"), "{error}");
+    assert!(error.to_string().contains("`latido:plugin/lifecycle@0.2.0`; it exports nothing"), "{error}");
     let error = match world.host.load_rule(PluginSpec::new("odd", Kind::Rule, guest("misbehave"))).await {
         Ok(_) => panic!("a sink was loaded as a rule"),
         Err(error) => error.to_string(),
     };
-    assert!(error.contains("as rule") && error.contains("`latido:plugin/rule@0.1.0`"), "{error}");
-    assert!(error.contains("`latido:plugin/sink@0.1.0`"), "{error}");
+    assert!(error.contains("as rule") && error.contains("`latido:plugin/rule@0.2.0`"), "{error}");
+    assert!(error.contains("`latido:plugin/sink@0.2.0`"), "{error}");
 }
 
 #[tokio::test]
 async fn c260_a_foreign_import_is_named_with_what_is_offered() {
     let world = World::new();
-    for import in ["acme:disk/raw@1.0.0", "wasi:http/outgoing-handler@0.2.6", "latido:plugin/workspace@0.1.0"] {
+    for import in ["acme:disk/raw@1.0.0", "wasi:http/outgoing-handler@0.2.6", "latido:plugin/workspace@0.2.0"] {
         let error = refusal(&world, component(&format!(r#"(import "{import}" (instance)) {EMPTY_EXPORTS}"#))).await;
         let text = error.to_string();
         assert!(matches!(error, LoadError::ForeignImports { .. }), "{text}");
@@ -90,7 +90,7 @@ async fn c260_a_foreign_import_is_named_with_what_is_offered() {
 #[tokio::test]
 async fn c260_a_component_that_lies_about_its_version_is_refused() {
     let world = World::new();
-    let lie = r#"(import "latido:plugin/log@0.1.0" (instance (export "write" (func (param "number" u32)))))"#;
+    let lie = r#"(import "latido:plugin/log@0.2.0" (instance (export "write" (func (param "number" u32)))))"#;
     let error = refusal(&world, component(&format!("{lie} {EMPTY_EXPORTS}"))).await;
     assert!(matches!(error, LoadError::Mismatch { .. }), "{error}");
     let error = refusal(&world, component(EMPTY_EXPORTS)).await;

@@ -1,12 +1,13 @@
 //! Components, a host with a cache of its own, entries.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use latido_plugin_host::{
-    Beat, Body, CallError, Entry, FaultKind, Host, HostSettings, Kind, PluginSpec, Progress, Subject, SubjectKind,
-    Transition, Verdict,
+    CallError, Entries, FaultKind, Field, Host, HostSettings, Kind, PluginSpec, Says, Sink, Subject, SubjectKind,
+    Verdict,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -61,45 +62,51 @@ pub(crate) fn misbehaving(place: &str, what: &str) -> PluginSpec {
     spec
 }
 
-/// A beat with progress, as entries go.
-pub(crate) fn beat(sequence: u64) -> Entry {
-    Entry {
-        sequence,
-        agent: "agent-1".into(),
-        at: 1_700_000_000_000 + sequence,
-        body: Body::Beat(Beat {
-            subject: "catalogue".into(),
-            attempt: 2,
-            epoch: 7,
-            sequence,
-            progress: Some(Progress {
-                fraction: Some(0.5),
-                done: Some(sequence),
-                total: Some(1000),
-                step: Some("hashing".into()),
-                checkpoint: None,
-            }),
-            usage: None,
-            state: Some("walking".into()),
-            errors: 0,
-        }),
-        attributes: Vec::new(),
-    }
+/// When the entry of this number was written.
+pub(crate) fn at(sequence: u64) -> u64 {
+    1_700_000_000_000 + sequence
 }
 
-pub(crate) fn transition(sequence: u64) -> Entry {
-    Entry {
-        body: Body::Transition(Transition {
-            subject: "catalogue".into(),
-            kind: SubjectKind::Job,
-            attempt: 2,
-            epoch: 7,
-            previous: Verdict::Alive,
-            current: Verdict::Stale,
-            reason: "silent for 181 s".into(),
-        }),
-        ..beat(sequence)
+/// No entries yet.
+pub(crate) fn none() -> Entries {
+    Entries::new("agent-1")
+}
+
+/// A beat with progress, as entries go.
+pub(crate) fn beat(sequence: u64) -> Entries {
+    beats(sequence..=sequence)
+}
+
+/// Beats with these numbers.
+pub(crate) fn beats(sequences: RangeInclusive<u64>) -> Entries {
+    let mut entries = none();
+    for sequence in sequences {
+        add_beat(&mut entries, sequence);
     }
+    entries
+}
+
+pub(crate) fn add_beat(entries: &mut Entries, sequence: u64) {
+    let mut says = entries.add(sequence, at(sequence), "beat");
+    about_attempt(&mut says).whole(Field::Beat, sequence);
+    says.real(Field::ProgressFraction, 0.5).whole(Field::ProgressDone, sequence);
+    says.whole(Field::ProgressTotal, 1000).text(Field::ProgressStep, "hashing");
+    says.text(Field::State, "walking").whole(Field::Errors, 0);
+}
+
+pub(crate) fn add_transition(entries: &mut Entries, sequence: u64) {
+    let mut says = entries.add(sequence, at(sequence), "transition");
+    says.text(Field::Subject, "catalogue").text(Field::Kind, "job").whole(Field::Attempt, 2).whole(Field::Epoch, 7);
+    says.text(Field::Previous, "alive").text(Field::Current, "stale").text(Field::Reason, "silent for 181 s");
+}
+
+pub(crate) fn about_attempt<'a, 'b>(says: &'a mut Says<'b>) -> &'a mut Says<'b> {
+    says.text(Field::Subject, "catalogue").whole(Field::Attempt, 2).whole(Field::Epoch, 7)
+}
+
+/// The sequence up to which a sink says that entries are durable.
+pub(crate) async fn write(sink: &mut Sink, entries: &Entries) -> Result<u64, CallError> {
+    sink.write(entries).await.map(|said| said.durable)
 }
 
 pub(crate) fn subject(name: &str, verdict: Verdict) -> Subject {

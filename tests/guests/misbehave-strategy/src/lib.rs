@@ -9,7 +9,9 @@ mod bindings {
 }
 
 use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
-use bindings::exports::latido::plugin::strategy::{Decision, Guest as Strategy, Observation, PluginError, Situation};
+use bindings::exports::latido::plugin::strategy::{
+    Decision, Guest as Strategy, Observation, Output, PluginError, Situation,
+};
 use bindings::latido::plugin::{state, workspace};
 
 static PLAN: Mutex<(String, String)> = Mutex::new((String::new(), String::new()));
@@ -41,19 +43,13 @@ impl Strategy for Misbehave {
         Ok(Decision::Hold(format!(
             "{:?} {:?} {:?} {}",
             workspace::look("."),
-            workspace::read("secret"),
+            workspace::read("secret", 0, 100),
             state::get("key"),
             situation.subject.name
         )))
     }
 
-    fn observe(
-        _subject: String,
-        _attempt: u32,
-        _epoch: u64,
-        _offset: u64,
-        _lines: Vec<String>,
-    ) -> Result<Option<Observation>, PluginError> {
+    fn observe(_output: Output) -> Result<Option<Observation>, PluginError> {
         misbehave("observe");
         Ok(None)
     }

@@ -11,7 +11,7 @@ mod bindings {
 }
 
 use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
-use bindings::exports::latido::plugin::sink::{Entry, Guest as Sink, PluginError};
+use bindings::exports::latido::plugin::sink::{Acknowledgement, Batch, Guest as Sink, PluginError};
 use bindings::latido::plugin::{files, http, log, sql, state};
 
 /// Where it misbehaves, and what it does there.
@@ -40,11 +40,12 @@ impl Lifecycle for Misbehave {
 }
 
 impl Sink for Misbehave {
-    fn write(batch: Vec<Entry>) -> Result<u64, PluginError> {
-        misbehave("write", &batch)?;
-        let newest = batch.last().map_or(0, |entry| entry.sequence);
+    fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
+        misbehave("write", &batch.sequences)?;
+        let newest = batch.sequences.last().copied().unwrap_or(0);
         let what = PLAN.lock().unwrap().1.clone();
-        Ok(if what == "forge-acknowledgement" { newest + 1 } else { newest })
+        let durable = if what == "forge-acknowledgement" { newest + 1 } else { newest };
+        Ok(Acknowledgement { durable, refused: Vec::new() })
     }
 
     fn flush() -> Result<(), PluginError> {
@@ -52,7 +53,7 @@ impl Sink for Misbehave {
     }
 }
 
-fn misbehave(place: &str, batch: &[Entry]) -> Result<(), PluginError> {
+fn misbehave(place: &str, batch: &[u64]) -> Result<(), PluginError> {
     let (planned, what) = PLAN.lock().unwrap().clone();
     if planned != place {
         return Ok(());
@@ -70,7 +71,7 @@ fn misbehave(place: &str, batch: &[Entry]) -> Result<(), PluginError> {
             }
         }
         "huge-text" => return Err(PluginError::Other("x".repeat(48 << 20))),
-        "panic-on-third" if batch.iter().any(|entry| entry.sequence % 10 == 3) => panic!("entry 3 cannot be borne"),
+        "panic-on-third" if batch.iter().any(|sequence| sequence % 10 == 3) => panic!("entry 3 cannot be borne"),
         "refuse" => return Err(PluginError::Permanent("never".into())),
         "retry-later" => return Err(PluginError::RetryAfter(1500)),
         "call-ungranted" => return Err(PluginError::Other(call_everything())),
@@ -108,11 +109,13 @@ fn call_everything() -> String {
         headers: Vec::new(),
         body: Vec::new(),
         signature: None,
+        within: None,
+        redirects: 0,
     };
     [
-        format!("{:?}", sql::execute("main", "CREATE TABLE t (x)", &[Vec::new()])),
+        format!("{:?}", sql::execute("main", "CREATE TABLE t (x)", &[])),
         format!("{:?}", sql::query("main", "SELECT 1", &[])),
-        format!("{:?}", files::append("main", &["line".into()])),
+        format!("{:?}", files::append("main", "line\n")),
         format!("{:?}", http::send(&request)),
         format!("{:?}", state::get("key")),
         format!("{:?}", state::set("key", Some(b"value"))),

@@ -12,7 +12,7 @@ mod bindings {
 }
 
 use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
-use bindings::exports::latido::plugin::sink::{Entry, Guest as Sink, PluginError};
+use bindings::exports::latido::plugin::sink::{Acknowledgement, Batch, Guest as Sink, PluginError};
 use bindings::latido::plugin::{files, log, sql, state};
 use serde_json::Value;
 
@@ -42,14 +42,14 @@ impl Lifecycle for Probe {
 }
 
 impl Sink for Probe {
-    fn write(_batch: Vec<Entry>) -> Result<u64, PluginError> {
+    fn write(_batch: Batch) -> Result<Acknowledgement, PluginError> {
         let settings = SETTINGS.lock().unwrap().clone();
         let list = |key: &str| settings[key].as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let database = settings["database"].as_str().unwrap_or("main");
         let mut told = Vec::new();
         for statement in list("execute") {
-            told.push(format!("{:?}", sql::execute(database, &text(&statement), &[Vec::new()])));
+            told.push(format!("{:?}", sql::execute(database, &text(&statement), &[])));
         }
         for statement in list("query") {
             let answer = sql::query(database, &text(&statement), &[]);
@@ -58,7 +58,7 @@ impl Sink for Probe {
                 other => format!("{other:?}"),
             });
         }
-        let lines: Vec<String> = list("append").iter().map(text).collect();
+        let lines: String = list("append").iter().map(text).collect();
         if !lines.is_empty() {
             told.push(format!("{:?}", files::append(settings["file"].as_str().unwrap_or("main"), &lines)));
         }

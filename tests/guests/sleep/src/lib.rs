@@ -11,7 +11,7 @@ mod bindings {
 }
 
 use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
-use bindings::exports::latido::plugin::sink::{Entry, Guest as Sink, PluginError};
+use bindings::exports::latido::plugin::sink::{Acknowledgement, Batch, Guest as Sink, PluginError};
 
 /// How long `write` sleeps, in nanoseconds; the settings hold another number of milliseconds, or nothing.
 const MINUTE_NS: u64 = 60_000_000_000;
@@ -41,10 +41,10 @@ impl Lifecycle for Sleep {
 }
 
 impl Sink for Sleep {
-    fn write(batch: Vec<Entry>) -> Result<u64, PluginError> {
+    fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
         let ns = SLEEP_NS.load(std::sync::atomic::Ordering::Relaxed);
         wasi::wasi::clocks::monotonic_clock::subscribe_duration(ns).block();
-        Ok(batch.last().map_or(0, |entry| entry.sequence))
+        Ok(Acknowledgement { durable: batch.sequences.last().copied().unwrap_or(0), refused: Vec::new() })
     }
 
     fn flush() -> Result<(), PluginError> {
