@@ -250,10 +250,7 @@ async fn live(
     drop((driver, jobs, plugins, acting, serving));
     let ended = joined(thread, written).await;
     // The place is given up last.
-    match ended.and(result)? {
-        None => Ok(Ended::ByOrder),
-        Some(settings) => Ok(Ended::ForAnother { settings, place }),
-    }
+    Ok(ended.and(result)?.map_or(Ended::ByOrder, |settings| Ended::ForAnother { settings, place }))
 }
 
 /// Enters a word about the agent itself into the journal.
