@@ -47,10 +47,12 @@ fn failure(error: &AgentError) -> Failure {
         AgentError::Place(PlaceError::NotASocket { .. }) => {
             Failure::refused(what, why, "move away what lies there; latido removes nothing that it did not make")
         }
-        AgentError::Place(PlaceError::Unsafe { .. }) => {
-            Failure::refused(what, why, "give it to this user, take write permission for all from the folders above it (`chmod o-w`), or name another \
-             with --state-dir")
-        }
+        AgentError::Place(PlaceError::Unsafe { .. }) => Failure::refused(
+            what,
+            why,
+            "give it to this user, take write permission for all from the folders above it (`chmod o-w`), or name another \
+             with --state-dir",
+        ),
         AgentError::Place(_) => {
             Failure::itself(what, why, "make the directory writable, or name another with --state-dir")
         }

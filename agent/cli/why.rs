@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use latido::jobs::inspect::{self, JobFacts};
 use latido::jobs::records;
 use latido::settings::MoneyLimit;
-use latido_protocol::{Redaction, WallTime};
 use latido_protocol::files::{Budget, End, Money, Spent};
 use latido_protocol::status::SubjectStatus;
+use latido_protocol::{Redaction, WallTime};
 
 use crate::args::WhyArgs;
 use crate::context::Context;

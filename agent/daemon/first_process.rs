@@ -8,12 +8,15 @@ pub(crate) fn is_first_process() -> bool {
     std::process::id() == 1
 }
 
+/// What is said of jobs that nothing happens to.
+pub(crate) const RUN_ON: &str = "jobs run on";
+
 /// What becomes of jobs when the agent ends.
 pub(crate) fn of_jobs() -> &'static str {
     if is_first_process() {
-        "and with it, since it is the first process here, the kernel ends all jobs; the next agent finds them lost"
+        "and with it, since it is the first process here, the kernel ends all jobs"
     } else {
-        "jobs run on"
+        RUN_ON
     }
 }
 

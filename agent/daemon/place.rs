@@ -143,7 +143,8 @@ impl Place {
         };
         // Somebody may have removed the lock's file under an agent that runs: its socket still tells of it.
         if !matches!(client::ask_agent(state, Request::Hello, ANSWERS_WITHIN), Err(AskError::NobodyThere { .. })) {
-            let holder = "an agent whose agent.lock was removed, or that of another directory, answers at its socket and";
+            let holder =
+                "an agent whose agent.lock was removed, or that of another directory, answers at its socket and";
             let holder = holder.to_owned();
             return Err(PlaceError::Taken { path: state.path().to_owned(), holder });
         }

@@ -16,7 +16,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::actions::Actions;
 use crate::clock;
 use crate::driver_thread::{DriverHandle, Flows};
-use crate::first_process::{collect_what_comes, is_first_process, of_jobs};
+use crate::first_process::{RUN_ON, collect_what_comes, is_first_process, of_jobs};
 use crate::place::{Place, PlaceError};
 use crate::plugins::Registry;
 use crate::recording::{self, Beside};
@@ -244,16 +244,13 @@ async fn live(
     acting.abort();
     plugins.stop().await;
     jobs.stop();
-    let what = if matches!(result, Ok(Some(_))) { "config-read-again" } else { "stopped" };
-    let detail = if what == "stopped" { of_jobs() } else { "jobs run on" };
-    note(&driver, what, detail.to_owned()).await;
+    let (what, jobs_then) =
+        if matches!(result, Ok(Some(_))) { ("config-read-again", RUN_ON) } else { ("stopped", of_jobs()) };
+    note(&driver, what, jobs_then.to_owned()).await;
     drop((driver, jobs, plugins, acting, serving));
     let ended = joined(thread, written).await;
     // The place is given up last.
-    match ended.and(result)? {
-        None => Ok(Ended::ByOrder),
-        Some(settings) => Ok(Ended::ForAnother { settings, place }),
-    }
+    Ok(ended.and(result)?.map_or(Ended::ByOrder, |settings| Ended::ForAnother { settings, place }))
 }
 
 /// Enters a word about the agent itself into the journal.

@@ -40,7 +40,7 @@ write(attempt + "/start.json", start)
 status = dict(version=version, job=start["job"], attempt=start["attempt"], epoch=start["epoch"], at=now, sequence=1,
     last_beat=now, progress_changed=now, progress=dict(done=3, total=9, step="as before"), state=None, errors=0, ready=True,
     broken=False, silence_s=0, still_s=0, output_bytes=0, stopping=False)
-write(attempt + "/status.json", dict(status, version=1))
+write(attempt + "/status.json", status)
 server = socket.socket(socket.AF_UNIX)
 server.bind(start["sockets"] + "/control"); server.listen(8); server.settimeout(0.02)
 report.write(json.dumps(dict(type="started", pid=child.pid)) + "\n"); report.close()
@@ -100,20 +100,5 @@ fn an_attempt_of_an_older_supervisor_is_heard_judged_and_resumed() {
     assert_eq!((end.outcome.class, end.outcome.code), (Class::Failed, Some(5)));
     // Today's supervisor has it.
     assert_eq!(world.end("a", 2).recorded_by, "supervisor");
-    agent.end();
-}
-
-#[test]
-fn a_supervisor_that_speaks_a_later_version_is_unknown_with_the_reason_and_left_alone() {
-    let world = World::new();
-    detach(&world, "2", &["--ttl", "2s", "--interval", "500ms", "--resume-on", "stale,lost", "--backoff", "0s..0s"]);
-    let agent = Agent::start(&world, BARE);
-    wait_until("the verdict", || world.status("a").verdict == Verdict::Unknown);
-    wait_until("its reason", || agent.said().contains("speaks version 2") || world.status("a").reason.contains("version 2"));
-    let process = world.start("a", 1).process.unwrap().pid;
-    world.kill(process, "0");
-    assert_eq!(world.attempts("a"), [1]);
-    fs::write(world.home().join("end"), "").unwrap();
-    wait_until("its ending", || world.attempt("a", 1).end().exists());
     agent.end();
 }

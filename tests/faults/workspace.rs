@@ -99,7 +99,8 @@ fn c287_a_lock_that_a_killed_git_left_is_told_of_and_removed_where_that_is_asked
     let folder = work_tree(&world);
     let lock = folder.join(".git/index.lock");
     // As git holds it: made by the attempt, and open until the kill.
-    let script = "mkdir -p deep; cd deep; exec 8>$(git rev-parse --absolute-git-dir)/index.lock; : > ../locked; exec sleep 100";
+    let script =
+        "mkdir -p deep; cd deep; exec 8>$(git rev-parse --absolute-git-dir)/index.lock; : > ../locked; exec sleep 100";
     for (name, policy) in [("a", "default"), ("b", "remove"), ("c", "ignore")] {
         let _old = fs::remove_file(&lock);
         let config = world.home().join("latido.toml");

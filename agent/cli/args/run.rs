@@ -61,7 +61,12 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = attempts_max)]
     pub(crate) max_attempts: Option<CountLimit>,
     /// Resume it after these endings
-    #[arg(long, value_name = "lost,failed,stale,hung,limit,completed", value_delimiter = ',', hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "lost,failed,stale,hung,limit,completed",
+        value_delimiter = ',',
+        hide_possible_values = true
+    )]
     pub(crate) resume_on: Option<Vec<ResumeOnArg>>,
     /// Wait before the next attempt: from the first duration, doubled each time, up to the second
     #[arg(long, value_name = "D..D", allow_hyphen_values = true)]

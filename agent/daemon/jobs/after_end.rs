@@ -25,11 +25,14 @@ pub(super) fn follow(folder: &JobDir, records: &AttemptRecords, held: &Lock) {
     }
     let job = disk::read::<JobFile>(&folder.job()).ok().flatten();
     let Some(on_end) = job.and_then(|job| job.settings.on_end) else { return };
-    let again = held.as_fd().try_clone_to_owned().ok().and_then(|fd| Lock::inherited(fd, &folder.lock()).ok().flatten());
+    let again =
+        held.as_fd().try_clone_to_owned().ok().and_then(|fd| Lock::inherited(fd, &folder.lock()).ok().flatten());
     let (Some(lock), Ok(program)) = (again, launch::supervisor_program()) else { return };
     match start::start_supervisor(&program, attempt.path(), lock) {
         Ok(starting) => wait_for_end(&starting, on_end.run_for.0),
-        Err(error) => tracing::warn!(attempt = %attempt.path().display(), %error, "the command after its ending did not run"),
+        Err(error) => {
+            tracing::warn!(attempt = %attempt.path().display(), %error, "the command after its ending did not run")
+        }
     }
 }
 

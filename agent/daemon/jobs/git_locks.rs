@@ -16,13 +16,13 @@ use latido_protocol::files::GitLocks;
 /// Locks of one work tree.
 const IN_TREE: [&str; 2] = ["index.lock", "HEAD.lock"];
 /// Locks of the repository, which work trees share.
-const IN_COMMON: [&str; 3] = ["config.lock", "packed-refs.lock", "shallow.lock"];
+const IN_SHARED: [&str; 3] = ["config.lock", "packed-refs.lock", "shallow.lock"];
 
 /// Where git keeps what belongs to a directory.
 struct Repository {
     tree: PathBuf,
     folder: PathBuf,
-    common: PathBuf,
+    shared: PathBuf,
 }
 
 /// Looks for locks in the work tree of a directory, removes those that are left behind if that is asked for, and says in words
@@ -33,8 +33,8 @@ pub(super) fn look(directory: &Path, git_locks: GitLocks, ended: Option<WallTime
     }
     let Some(found) = directory.ancestors().find_map(repository) else { return Vec::new() };
     let in_tree = IN_TREE.iter().map(|name| found.folder.join(name));
-    let in_common = IN_COMMON.iter().map(|name| found.common.join(name));
-    in_tree.chain(in_common).filter_map(|lock| look_at(&lock, &found, git_locks, ended)).collect()
+    let in_shared = IN_SHARED.iter().map(|name| found.shared.join(name));
+    in_tree.chain(in_shared).filter_map(|lock| look_at(&lock, &found, git_locks, ended)).collect()
 }
 
 fn repository(tree: &Path) -> Option<Repository> {
@@ -47,8 +47,9 @@ fn repository(tree: &Path) -> Option<Repository> {
         let text = fs::read_to_string(&git).ok()?;
         tree.join(text.strip_prefix("gitdir:")?.trim())
     };
-    let common = fs::read_to_string(folder.join("commondir")).map_or_else(|_| folder.clone(), |at| folder.join(at.trim()));
-    Some(Repository { tree: tree.to_owned(), folder, common })
+    let shared =
+        fs::read_to_string(folder.join("commondir")).map_or_else(|_| folder.clone(), |at| folder.join(at.trim()));
+    Some(Repository { tree: tree.to_owned(), folder, shared })
 }
 
 /// `None`: there is no such lock.
@@ -57,7 +58,7 @@ fn look_at(lock: &Path, found: &Repository, git_locks: GitLocks, ended: Option<W
     let written = metadata.modified().map(WallTime::from).ok()?;
     let shown = format!("{} of {written}", lock.display());
     let hinders = "git commands of this attempt fail while it lies there";
-    let at_work = match at_work::at_work_on(lock, "git", &[&found.tree, &found.folder, &found.common]) {
+    let at_work = match at_work::at_work_on(lock, "git", &[&found.tree, &found.folder, &found.shared]) {
         Ok(pids) => pids,
         Err(error) => {
             let why = latido_protocol::chain(&error);
@@ -72,10 +73,13 @@ fn look_at(lock: &Path, found: &Repository, git_locks: GitLocks, ended: Option<W
         return Some(format!("{shown} lies there, and no attempt of this job is proven to have left it: {hinders}"));
     }
     if git_locks == GitLocks::Report {
-        return Some(format!("{shown} was left behind by a git that is gone: {hinders}; remove it, or set launch.git_locks"));
+        return Some(format!(
+            "{shown} was left behind by a git that is gone: {hinders}; remove it, or set launch.git_locks"
+        ));
     }
     // While it lies there no git takes it; somebody else may have removed it, and a git have made its own.
-    let is_same = fs::symlink_metadata(lock).is_ok_and(|now| (now.dev(), now.ino()) == (metadata.dev(), metadata.ino()));
+    let is_same =
+        fs::symlink_metadata(lock).is_ok_and(|now| (now.dev(), now.ino()) == (metadata.dev(), metadata.ino()));
     if !is_same {
         return Some(format!("{shown} was replaced meanwhile, and stays"));
     }

@@ -15,13 +15,13 @@ use latido_protocol::layout::{AttemptDir, JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, Outcome, SubjectName, WallTime, disk};
 
 use super::clock::Deadline;
-use super::{after_end, git_locks};
 use super::inspect::{self, LAUNCH_WITHIN};
 use super::prepared::{Prepared, PublishError};
 use super::records;
 use super::recover::{self, Settling};
 use super::sockets;
 use super::wanted;
+use super::{after_end, git_locks};
 
 pub use super::launch_error::LaunchError;
 

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use latido_policy::GroupSettings;
-use latido_protocol::files::{Backoff, Beats, Budget, LaunchSettings, LogLimits, OnEnd, Orphans, Resume, ResumeOn};
+use latido_protocol::files::{
+    Backoff, Beats, Budget, CarriageReturns, LaunchSettings, LogLimits, OnEnd, Orphans, Resume, ResumeOn,
+};
 use latido_protocol::{CountLimit, Limit, Redaction, Span, SubjectName};
 
 use super::Problem;
@@ -70,7 +72,7 @@ pub struct AgentSettings {
     pub blackout_count_min: u32,
     /// how the agent is recorded
     pub recording: RecordingSettings,
-    /// what is left out of command lines where they are shown
+    /// what command lines are shown without
     pub redaction: Redaction,
 }
 
@@ -295,7 +297,6 @@ impl Default for Policy {
                 max_pickups: 5,
                 backoff: Backoff { first: seconds(5), longest: seconds(300) },
                 max_attempts_without_progress: CountLimit::None,
-                // One may be an accident and two a coincidence.
                 max_identical_deaths: CountLimit::At(3),
                 wall_time_max: Limit::None,
                 spare_busy: true,
@@ -319,11 +320,7 @@ impl Default for AgentSettings {
             presence_every: seconds(60),
             // About 50 MB at 500 bytes an entry: days of a busy host, and no disk is filled by a sink that is away.
             journal_entries_max: 100_000,
-            log: LogLimits {
-                size_max: 16 * 1024 * 1024,
-                files_max: 4,
-                carriage_returns: latido_protocol::files::CarriageReturns::default(),
-            },
+            log: LogLimits { size_max: 16 * 1024 * 1024, files_max: 4, carriage_returns: CarriageReturns::default() },
             // A few agents' sessions start together without a host feeling it; forty do not.
             resumes_at_once: NonZeroU32::MIN.saturating_add(3),
             resume_every: seconds(2),

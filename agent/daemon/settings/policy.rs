@@ -136,8 +136,7 @@ impl Policy {
             policy.resume.on.clone_from(on);
         }
         policy.resume.max_attempts = overrides.max_attempts.unwrap_or(self.resume.max_attempts);
-        policy.resume.max_identical_deaths =
-            overrides.max_identical_deaths.unwrap_or(self.resume.max_identical_deaths);
+        policy.resume.max_identical_deaths = overrides.max_identical_deaths.unwrap_or(self.resume.max_identical_deaths);
         if let Some(max_pickups) = overrides.max_pickups {
             policy.resume.max_pickups = max_pickups.get();
         }

@@ -44,10 +44,10 @@ pub fn at_work_on(file: &Path, program: &str, folders: &[&Path]) -> Result<Vec<u
     let works = |pid: &u32| {
         proc::has_open(*pid, of_file.dev(), of_file.ino())
             || is_called(*pid, program)
-                && fs::read_link(format!("/proc/{pid}/cwd"))
-                    .map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |at| {
-                        real.iter().any(|folder| at.starts_with(folder))
-                    })
+                && fs::read_link(format!("/proc/{pid}/cwd")).map_or_else(
+                    |error| error.kind() != io::ErrorKind::NotFound,
+                    |at| real.iter().any(|folder| at.starts_with(folder)),
+                )
     };
     let found: Vec<u32> = pids.into_iter().filter(works).collect();
     if found.is_empty() && matches!(identity::of(1), Err(IdentityError::Hidden { .. })) {

@@ -92,9 +92,9 @@ pub(crate) fn has_open(pid: u32, device: u64, inode: u64) -> bool {
     use std::os::unix::fs::MetadataExt;
 
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    entries.flatten().any(|entry| {
-        std::fs::metadata(entry.path()).is_ok_and(|file| file.dev() == device && file.ino() == inode)
-    })
+    entries
+        .flatten()
+        .any(|entry| std::fs::metadata(entry.path()).is_ok_and(|file| file.dev() == device && file.ino() == inode))
 }
 
 /// True when the process has this file open and holds a `flock` through that descriptor.

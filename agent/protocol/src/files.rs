@@ -9,8 +9,8 @@ use crate::attempt::StopReason;
 pub use crate::budget::{Budget, Money, MoneyError, Spent};
 pub use crate::excuse::Excuse;
 pub use crate::launching::{
-    Bound, Cgroup, CgroupFolder, CgroupPlace, Enforcement, EnvironmentFrom, GitLocks, LaunchSettings, OnEnd, OnEndRecord, Rlimit,
-    Sigpipe,
+    Bound, Cgroup, CgroupFolder, CgroupPlace, Enforcement, EnvironmentFrom, GitLocks, LaunchSettings, OnEnd,
+    OnEndRecord, Rlimit, Sigpipe,
 };
 pub use crate::log_limits::{CarriageReturns, LogLimits};
 pub use crate::resume::{Backoff, Resume, ResumeOn};

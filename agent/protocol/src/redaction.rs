@@ -7,8 +7,22 @@ const LEFT_OUT: &str = "***";
 
 /// Names whose values are secrets, wherever nothing else is said.
 const NAMES: [&str; 16] = [
-    "*token*", "*password*", "*passwd*", "*passphrase*", "*secret*", "*credential*", "*api-key*", "*api_key*", "*apikey*",
-    "*private-key*", "*private_key*", "*access-key*", "*access_key*", "*authorization*", "*cookie*", "*bearer*",
+    "*token*",
+    "*password*",
+    "*passwd*",
+    "*passphrase*",
+    "*secret*",
+    "*credential*",
+    "*api-key*",
+    "*api_key*",
+    "*apikey*",
+    "*private-key*",
+    "*private_key*",
+    "*access-key*",
+    "*access_key*",
+    "*authorization*",
+    "*cookie*",
+    "*bearer*",
 ];
 
 /// Names whose values are left out: patterns in which `*` stands for anything, small and capital letters alike.
@@ -114,7 +128,8 @@ impl Redaction {
     fn is_secret(&self, name: &str) -> bool {
         let quoted = |letter: char| matches!(letter, '"' | '\'' | '-' | ':');
         let name = name.trim_matches(quoted).to_lowercase();
-        !name.is_empty() && self.names.iter().any(|pattern| matches(&pattern.trim_start_matches('-').to_lowercase(), &name))
+        !name.is_empty()
+            && self.names.iter().any(|pattern| matches(&pattern.trim_start_matches('-').to_lowercase(), &name))
     }
 }
 

@@ -2,7 +2,10 @@
 
 use core::time::Duration;
 
-use latido_policy::{Action, Attempt, Class, Ending, Event, Found, FoundAttempt, FoundState, LaunchFailure, Limit, NextStep, Phase, Proposal, Reason, Verdict, Want};
+use latido_policy::{
+    Action, Attempt, Class, Ending, Event, Found, FoundAttempt, FoundState, LaunchFailure, Limit, NextStep, Phase,
+    Proposal, Reason, Verdict, Want,
+};
 
 use crate::harness::{Bench, JOB, ask, attempt, ending, launch, record_phase, seconds, settings, with_epoch};
 use crate::jobs::{LOST, RESUMED, started};
