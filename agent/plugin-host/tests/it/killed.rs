@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Barrier, mpsc};
 
-use latido_plugin_host::{Body, Entry, Host, HostSettings, Kind, OtherEntry, PluginSpec};
+use latido_plugin_host::{Entries, Field, Host, HostSettings, Kind, PluginSpec};
 use serde_json::Value;
 
-use crate::support::{beat, builtin};
+use crate::support::{at, builtin, none, write};
 
 /// Names the folder for the process that writes.
 const FOLDER: &str = "LATIDO_TEST_FOLDER";
@@ -75,16 +75,16 @@ fn process_that_writes_until_it_is_killed() {
         });
     }
     println!("it writes");
-    for entry in come {
-        let sequence = entry.sequence;
-        assert_eq!(runtime.block_on(sink.write(&[entry])), Ok(sequence));
+    for (sequence, entries) in come {
+        assert_eq!(runtime.block_on(write(&mut sink, &entries)), Ok(sequence));
     }
 }
 
-fn large(sequence: u64) -> Entry {
+fn large(sequence: u64) -> (u64, Entries) {
     let detail = char::from(b'a' + (sequence % 26) as u8).to_string().repeat(ENTRY_BYTES);
-    let body = OtherEntry { kind: "agent".into(), subject: None, attempt: None, epoch: None, detail };
-    Entry { body: Body::Other(body), ..beat(sequence) }
+    let mut entries = none();
+    entries.add(sequence, at(sequence), "agent").text(Field::Detail, &detail);
+    (sequence, entries)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test needs a process of its own to kill")]

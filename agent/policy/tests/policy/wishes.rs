@@ -128,7 +128,7 @@ fn an_answer_that_comes_while_paused_is_asked_for_again() {
 #[test]
 fn attempts_that_nobody_told_of_count_with_those_that_were() {
     let mut settings = settings();
-    settings.resume.max_attempts = NonZeroU32::MIN.saturating_add(2);
+    settings.resume.max_attempts = Limit::At(3);
     let mut bench = Bench::running(settings);
     let mut history = History::default();
     history.attempt_ended(&ending(LOST));
