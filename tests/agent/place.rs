@@ -204,7 +204,6 @@ fn c209_a_state_directory_that_everybody_may_replace_is_refused() {
 
 /// Field case C209, where the modes of folder and socket give no protection: each connection is asked who it is.
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that cannot be made skips loudly")]
 fn c209_another_user_who_reaches_a_socket_is_not_answered() {
     let world = World::new();
     let agent = Agent::start(&world, BARE);

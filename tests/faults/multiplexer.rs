@@ -9,7 +9,6 @@ use crate::support::{Agent, World, wait_until};
 
 /// Field case C147 (phnx-labs/agi-cli PR #2650): whoever owns the terminal cannot be found, which says nothing of the work.
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that cannot be made skips loudly")]
 fn c147_a_multiplexer_that_cannot_be_found_is_no_death_of_what_runs_in_it() {
     let world = World::new();
     let socket = world.home().join("mux.sock");

@@ -139,8 +139,22 @@ impl Blackout {
         false
     }
 
+    /// The same where it takes time to count those who are about to follow: that is done only where the most of them, which
+    /// `most` has, would be too many to be believed.
+    pub(crate) fn weigh(
+        &mut self,
+        voices: Voices,
+        most: Silent,
+        watched: u32,
+        now: Moment,
+        count_ahead: impl FnOnce() -> u32,
+    ) -> bool {
+        let ahead = if self.is_mass(voices, most, watched, now) { count_ahead() } else { 0 };
+        self.believes(voices, Silent { ahead, ..most }, watched, now)
+    }
+
     /// Answers whether so many of `watched` are too many to be believed, with those that are counted together with them.
-    pub(crate) fn is_mass(&mut self, voices: Voices, silent: Silent, watched: u32, now: Moment) -> bool {
+    fn is_mass(&mut self, voices: Voices, silent: Silent, watched: u32, now: Moment) -> bool {
         let Silent { fresh, ahead } = silent;
         let stale = self.together(voices, now).count.saturating_add(fresh).saturating_add(ahead);
         let BlackoutSettings { share_percent, count_min } = self.settings;

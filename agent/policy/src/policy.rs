@@ -7,11 +7,10 @@ use crate::alerts::Alerts;
 use crate::blackout::{Blackout, BlackoutCause, BlackoutChange, Silent, TOGETHER_FOR, Voices};
 use crate::deadlines::Deadlines;
 use crate::job::{Ask, Input, Job, Outbox};
-use crate::registry::LOOKED_AHEAD_MAX;
 use crate::watched::{Subject, Watched};
 use crate::{
     About, Action, AlertView, CheckMemory, Condition, Event, Moment, NextStep, Phase, ProcessId, Registry, Severity,
-    Silence, SubjectId, SubjectView, Verdict, WorkerView,
+    Silence, SubjectId, SubjectView, Verdict, WorkerView, registry,
 };
 
 /// Decides for all subjects. It is told events and the time, and gives out actions; it never looks at anything itself.
@@ -342,9 +341,7 @@ impl Policy {
                 silent.push(*subject);
             }
         }
-        let most = Silent { fresh, ahead: self.attended_count };
-        let is_open = self.blackout.is_mass(Voices::Jobs, most, self.attended_count, now);
-        let ahead = if is_open { self.count_ahead(since, now) } else { 0 };
+        let ahead = if fresh > 0 { self.count_ahead(since, now) } else { 0 };
         if self.blackout.believes(Voices::Jobs, Silent { fresh, ahead }, self.attended_count, now) {
             for subject in silent {
                 let Some(entry) = self.jobs.get_mut(&subject) else { continue };
@@ -366,12 +363,9 @@ impl Policy {
     /// The same doubt before workers are declared dead, and their claims given to others.
     fn sweep_workers(&mut self, now: Moment) {
         let baseline = self.blackout.baseline(now);
-        let (fresh, watched) = (self.registry.gather_due(baseline, now), self.registry.live_count());
-        // Where even the most of them would be no mass, nobody is looked for who is about to follow.
-        let most = Silent { fresh, ahead: watched.min(LOOKED_AHEAD_MAX) };
-        let is_open = self.blackout.is_mass(Voices::Workers, most, watched, now);
-        let ahead = if is_open { self.registry.count_ahead(baseline, now) } else { 0 };
-        self.blackout.believes(Voices::Workers, Silent { fresh, ahead }, watched, now);
+        let most = Silent { fresh: self.registry.gather_due(baseline, now), ahead: registry::LOOKED_AHEAD_MAX };
+        let watched = self.registry.live_count();
+        self.blackout.weigh(Voices::Workers, most, watched, now, || self.registry.count_ahead(baseline, now));
         self.registry.sweep(self.blackout.baseline(now), now);
     }
 

@@ -29,8 +29,8 @@ fn c232_large_entries_of_many_clients_are_whole_lines_whoever_is_killed_when() {
         let grown = |least: u64| std::fs::metadata(&lines).is_ok_and(|file| file.len() >= least);
         let before = std::fs::metadata(&lines).map_or(0, |file| file.len());
         // Somewhere in the middle of a write, another place each time.
-        let mut byte = [0];
-        child.stdout.take().unwrap().read_exact(&mut byte).unwrap();
+        let (mut says, mut byte) = (child.stdout.take().unwrap(), [0]);
+        says.read_exact(&mut byte).unwrap();
         while !grown(before + 1 + (kill as u64 * 377_777) % 3_000_000) {
             assert_eq!(child.try_wait().unwrap(), None);
             std::thread::yield_now();

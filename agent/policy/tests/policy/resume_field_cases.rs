@@ -379,9 +379,9 @@ fn c183_without_limits_a_launch_that_always_fails_is_tried_with_a_growing_delay(
     let mut delays = Vec::new();
     for number in 1..30 {
         let actions = bench.ended(attempt(number), Ending { launch_failed: true, ..ending(Class::Failed) });
-        delays.extend(actions.iter().filter_map(|action| match action {
-            Action::RecordPhase { because: Reason::BackoffBegun { delay, .. }, .. } => Some(*delay),
-            _ => None,
+        delays.extend(actions.iter().filter_map(|action| {
+            let Action::RecordPhase { because: Reason::BackoffBegun { delay, .. }, .. } = action else { return None };
+            Some(*delay)
         }));
         bench.pass(seconds(61));
         bench.answered(attempt(number), Proposal::Launch);
