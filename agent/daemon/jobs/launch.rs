@@ -252,13 +252,13 @@ fn prepare(
     // attempt's own record is durable before anything runs.
     if order.by_hand {
         short.write(&run).map_err(wanted_error)?;
-        return record_start(job, folder, file, order, given, launched_at).map(|()| given);
+        return record_start(job, folder, file, order, true, given, launched_at).map(|()| given);
     }
-    // A resume stays wanted until the attempt that it asks for has its folder.
+    // A resume stays wanted until the attempt that it asks for has its folder, also one that was ordered before.
     let is_asked_for = wanted.want == Want::Resume;
     let want = if is_asked_for { Want::Resume } else { Want::Run };
     short.write_whole(&Wanted { want, ..run.clone() }).map_err(wanted_error)?;
-    record_start(job, folder, file, order, given, launched_at)?;
+    record_start(job, folder, file, order, order.resumed_by_hand || is_asked_for, given, launched_at)?;
     if is_asked_for {
         short.write_whole(&run).map_err(wanted_error)?;
     }
@@ -270,6 +270,7 @@ fn record_start(
     folder: &JobDir,
     file: &JobFile,
     order: &LaunchOrder,
+    by_hand: bool,
     given: Ordered,
     at: WallTime,
 ) -> Result<(), LaunchError> {
@@ -286,7 +287,7 @@ fn record_start(
         launched_at: at,
         starter: identity::own().map_err(|source| LaunchError::Identity { job: job.clone(), source })?,
         because: order.because.clone(),
-        by_hand: order.by_hand || order.resumed_by_hand,
+        by_hand,
         command: order.command.clone().unwrap_or_else(|| file.command.clone()),
         directory: file.directory.clone(),
         checkpoint: records::last_checkpoint(folder, &attempts),

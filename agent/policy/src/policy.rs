@@ -97,6 +97,7 @@ impl Policy {
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
             Event::AttemptsMissed { subject, missed } => self.with(subject, now, |job, _| job.miss(missed, now)),
+            Event::SeriesBegan { subject, attempt } => self.with(subject, now, |job, _| job.begin_series(attempt)),
             Event::BudgetChanged { subject, budget } => {
                 self.with(subject, now, |job, out| job.change_budget(budget, now, out));
             }
