@@ -127,6 +127,7 @@ fn an_attempt_that_a_person_asked_for_begins_a_new_series_also_after_a_restart()
 /// A person resumed it while its launch was under way, and that launch took the resume back: it is one with them.
 #[test]
 fn a_launch_under_way_that_carries_out_a_resume_begins_a_new_series_however_it_is_told() {
+    type Way = fn(&World, Start) -> Vec<Fact>;
     let started = |_: &World, start| vec![Fact::AttemptStarted { start: Box::new(start) }];
     let seen = |world: &World, start| {
         vec![with(world.found(FoundState::Running, 3), |found| {
@@ -138,8 +139,7 @@ fn a_launch_under_way_that_carries_out_a_resume_begins_a_new_series_however_it_i
         let Fact::AttemptEnded { end, .. } = world.ended(3, 3, Outcome::lost("x")) else { unreachable!() };
         vec![Fact::AttemptEnded { start: Some(Box::new(start)), end }]
     };
-    let ways: [(&str, &dyn Fn(&World, Start) -> Vec<Fact>); 3] =
-        [("started", &started), ("seen", &seen), ("ended", &failed)];
+    let ways: [(&str, Way); 3] = [("started", started), ("seen", seen), ("ended", failed)];
     for ((way, tell), by_hand) in ways.into_iter().flat_map(|way| [(way, true), (way, false)]) {
         let mut world = World::new(MemoryStore::default());
         let found = with(found_lost(&world, 2, |_| {}), |found| found.job.settings.resume.max_attempts = 3);
