@@ -259,21 +259,32 @@ fn prepare(
     // A wish is as old as it was: an agent takes one with another moment for another wish.
     let at = if order.by_hand { launched_at } else { wanted.at };
     let run = Wanted { want: Want::Run, epoch: given.epoch, at, until: None, by, ..wanted };
+    let begun = |by_hand| Begun { given, by_hand, at: launched_at, notes };
     // By hand it may say something else than before, and that is kept. Else it is the epoch alone that is new, and the
     // attempt's own record is durable before anything runs.
     if order.by_hand {
         short.write(&run).map_err(wanted_error)?;
-        return record_start(job, folder, file, order, given, launched_at, notes).map(|()| given);
+        return record_start(job, folder, file, order, begun(true)).map(|()| given);
     }
-    // A resume stays wanted until the attempt that it asks for has its folder.
+    // A resume stays wanted until the attempt that it asks for has its folder, also one that was ordered before.
     let is_asked_for = wanted.want == Want::Resume;
     let want = if is_asked_for { Want::Resume } else { Want::Run };
     short.write_whole(&Wanted { want, ..run.clone() }).map_err(wanted_error)?;
-    record_start(job, folder, file, order, given, launched_at, notes)?;
+    record_start(job, folder, file, order, begun(order.resumed_by_hand || is_asked_for))?;
     if is_asked_for {
         short.write_whole(&run).map_err(wanted_error)?;
     }
     Ok(given)
+}
+
+/// What the record of an attempt says beside its job and the order.
+struct Begun {
+    given: Ordered,
+    /// a person asks for it
+    by_hand: bool,
+    at: WallTime,
+    /// what was found before it
+    notes: Vec<String>,
 }
 
 fn record_start(
@@ -281,9 +292,7 @@ fn record_start(
     folder: &JobDir,
     file: &JobFile,
     order: &LaunchOrder,
-    given: Ordered,
-    at: WallTime,
-    notes: Vec<String>,
+    Begun { given, by_hand, at, notes }: Begun,
 ) -> Result<(), LaunchError> {
     let attempts = records::attempt_numbers(folder).unwrap_or_default();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -298,7 +307,7 @@ fn record_start(
         launched_at: at,
         starter: identity::own().map_err(|source| LaunchError::Identity { job: job.clone(), source })?,
         because: order.because.clone(),
-        by_hand: order.by_hand || order.resumed_by_hand,
+        by_hand,
         command: order.command.clone().unwrap_or_else(|| file.command.clone()),
         directory: file.directory.clone(),
         checkpoint: records::last_checkpoint(folder, &attempts),

@@ -31,7 +31,7 @@ impl<S: Store> Driver<S> {
             }
             Fact::AttemptEnded { start, end } => {
                 if let (Some(start), Some(id)) = (start, self.book.id(&end.job)) {
-                    self.keep_start(id, *start, wall);
+                    self.take_start(id, *start, now, wall);
                 }
                 self.attempt_ended(*end, now, wall);
             }
@@ -160,7 +160,7 @@ impl<S: Store> Driver<S> {
         }
         let supervisor = start.supervisor.as_ref().map_or(NOBODY, translate::process);
         let event = event(id, translate::attempt(start.attempt, start.epoch), supervisor);
-        self.keep_start(id, start, wall);
+        self.take_start(id, start, now, wall);
         // What the strategy proposed was for this attempt.
         if let Some(latest) = self.book.latest_mut(id) {
             latest.command = None;
@@ -197,6 +197,17 @@ impl<S: Store> Driver<S> {
         let silence = view.and_then(|view| Some(view.silence? + now.since(view.at)));
         self.keep_end(id, end, Lost { pickups, silence }, wall);
         self.policy.handle_event(event, now);
+    }
+
+    /// Takes the record of an attempt whose start or ending is told next. The launch that wrote it may have carried out what
+    /// a person asked for after it was ordered.
+    fn take_start(&mut self, id: SubjectId, start: Start, now: Moment, wall: WallTime) {
+        let known = self.book.latest(id).and_then(|latest| latest.start.as_ref()).map_or(0, |known| known.epoch);
+        if start.by_hand && start.epoch > known {
+            let attempt = translate::attempt(start.attempt, start.epoch);
+            self.policy.handle_event(Event::SeriesBegan { subject: id, attempt }, now);
+        }
+        self.keep_start(id, start, wall);
     }
 
     pub(crate) fn keep_start(&mut self, id: SubjectId, start: Start, wall: WallTime) {

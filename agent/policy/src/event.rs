@@ -39,6 +39,14 @@ pub enum Event {
         /// what was missed
         missed: Missed,
     },
+    /// A person asked for this attempt, as its record says, whoever launched it: the limits begin anew with it. Its start, or
+    /// its ending, is told next.
+    SeriesBegan {
+        /// which
+        subject: SubjectId,
+        /// the first attempt of the series
+        attempt: Attempt,
+    },
     /// A person gave it another budget. What is used up already counts against it.
     BudgetChanged {
         /// which

@@ -117,6 +117,13 @@ impl Job {
         self.want(found.want, now, out);
     }
 
+    /// A person asked for an attempt that begins, which may have been on its way when they did.
+    pub(crate) fn begin_series(&mut self, attempt: Attempt) {
+        if attempt.number > self.ended_number {
+            self.history.resumed_by_hand();
+        }
+    }
+
     /// It was seen once more, and its supervisor may be known only since.
     pub(crate) fn see_again(&mut self, supervisor: ProcessId) {
         if let State::Running(running) | State::Draining { running, .. } = &mut self.state {

@@ -96,6 +96,7 @@ impl Policy {
             }
             Event::WantChanged { subject, want } => self.with(subject, now, |job, out| job.want(want, now, out)),
             Event::AttemptsMissed { subject, missed } => self.with(subject, now, |job, _| job.miss(missed, now)),
+            Event::SeriesBegan { subject, attempt } => self.with(subject, now, |job, _| job.begin_series(attempt)),
             Event::BudgetChanged { subject, budget } => {
                 self.with(subject, now, |job, out| job.change_budget(budget, now, out));
             }
@@ -328,8 +329,7 @@ impl Policy {
         if self.is_recovering { now } else { self.blackout.baseline(now) }
     }
 
-    /// Doubts the agent itself before it is believed that so many fell silent in this sweep. Only who was weighed so may
-    /// be ended for silence.
+    /// Doubts the agent itself before it believes that so many fell silent. Only who was weighed is ended for silence.
     fn doubt(&mut self, due: &[SubjectId], now: Moment) {
         let (baseline, since) = (self.baseline(now), self.blackout.counts_since(Voices::Jobs, now));
         let (mut silent, mut fresh) = (Vec::new(), 0);
@@ -364,8 +364,8 @@ impl Policy {
     fn sweep_workers(&mut self, now: Moment) {
         let baseline = self.blackout.baseline(now);
         let most = Silent { fresh: self.registry.gather_due(baseline, now), ahead: registry::LOOKED_AHEAD_MAX };
-        let watched = self.registry.live_count();
-        self.blackout.weigh(Voices::Workers, most, watched, now, || self.registry.count_ahead(baseline, now));
+        let (watched, ahead) = (self.registry.live_count(), || self.registry.count_ahead(baseline, now));
+        self.blackout.weigh(Voices::Workers, most, watched, now, ahead);
         self.registry.sweep(self.blackout.baseline(now), now);
     }
 

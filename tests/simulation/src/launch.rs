@@ -136,6 +136,7 @@ impl World {
         if self.disk_is_full() || !self.disk.folders.contains_key(&job) {
             return self.refuse(owner, &launch, LaunchFailure::Failed);
         }
+        let is_asked_for = self.disk.folders.get(&job).is_some_and(|folder| folder.wanted.want == Want::Resume);
         let start = Start {
             version: FORMAT_VERSION,
             job: self.name(job).clone(),
@@ -145,7 +146,7 @@ impl World {
             launched_at: self.host.wall(),
             starter,
             because: launch.because.clone(),
-            by_hand: launch.by_hand || launch.resumed_by_hand,
+            by_hand: launch.by_hand || launch.resumed_by_hand || is_asked_for,
             command: vec!["work".to_owned()],
             directory: "/".into(),
             checkpoint: String::new(),
@@ -165,7 +166,6 @@ impl World {
         if !alive {
             return;
         }
-        let is_asked_for = self.disk.folders.get(&job).is_some_and(|folder| folder.wanted.want == Want::Resume);
         if is_asked_for {
             let alive = self.record(owner, "takes the resume back", |world| {
                 world.disk.folders.entry(job).and_modify(|folder| folder.wanted.want = Want::Run);

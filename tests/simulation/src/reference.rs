@@ -151,9 +151,11 @@ impl Reference {
     pub(crate) fn slept(&mut self, now: Duration) {
         self.hears_since = now;
         self.slept_blur += GAP_BLUR;
-        for word in self.jobs.iter_mut().filter_map(|job| job.word.as_mut()) {
-            word.measure = word.measure.later(GAP_BLUR);
-        }
+    }
+
+    /// A moment on the longest line that the agent may go by.
+    fn on_its_line(&self, moment: Duration) -> Duration {
+        (moment + self.slept_blur).saturating_sub(self.deaf)
     }
 
     /// Word of an attempt reaches the agent.
@@ -166,7 +168,7 @@ impl Reference {
             sequence: status.sequence,
             done,
             done_since,
-            sent_at: sent_at.saturating_sub(self.deaf),
+            sent_at: self.on_its_line(sent_at),
             measure: Measure {
                 silence: status.silence_s.0,
                 still: status.still_s.0,
@@ -186,7 +188,7 @@ impl Reference {
     fn longest(&self, job: usize, epoch: u64, now: Duration) -> Measure {
         let job = &self.jobs[job];
         let (at, since) = match job.word.filter(|word| word.epoch == epoch) {
-            Some(word) => (word.measure, now.saturating_sub(self.deaf).saturating_sub(word.sent_at)),
+            Some(word) => (word.measure, self.on_its_line(now).saturating_sub(word.sent_at)),
             None => {
                 let started = job.attempts.get(&epoch).map_or(now, |truth| truth.started_at);
                 (Measure::default(), now.saturating_sub(started))

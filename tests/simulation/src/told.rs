@@ -52,7 +52,8 @@ impl World {
             }
             Fact::WantChanged { job, wanted } => {
                 let Some(job) = self.job_of(job.as_str()) else { return };
-                return self.tell_want(job, wanted);
+                let next = self.reference.jobs[job].next_epoch();
+                return self.tell_want(job, wanted, next);
             }
             Fact::JobRemoved { job } => {
                 let Some(job) = self.job_of(job.as_str()) else { return };
@@ -95,7 +96,8 @@ impl World {
         }
     }
 
-    fn tell_want(&mut self, job: usize, wanted: &Wanted) {
+    /// What is wanted; a resume asks for the attempt after the latest, also where that one's epoch is given already.
+    fn tell_want(&mut self, job: usize, wanted: &Wanted, next: u64) {
         let told = Some((wanted.want, wanted.at));
         let before = self.seen[job].wanted;
         if before == told {
@@ -108,7 +110,6 @@ impl World {
             self.seen[job].is_over = false;
         }
         if wanted.want == Want::Resume {
-            let next = self.reference.jobs[job].next_epoch();
             self.reference.jobs[job].begin_anew(next);
         }
     }
@@ -116,7 +117,8 @@ impl World {
     /// Takes note of a job that was found; answers why it may wait for a person, where nobody looks after it.
     fn tell_found(&mut self, found: &FoundJob, sent_at: Duration) -> Option<Option<Excuse>> {
         let job = self.job_of(found.job.name.as_str())?;
-        self.tell_want(job, &found.wanted);
+        let next = found.attempt.as_ref().map_or(0, |latest| latest.start.epoch) + 1;
+        self.tell_want(job, &found.wanted, next);
         let attempt = found.attempt.as_ref()?;
         self.tell_attempt(job, attempt.start.epoch, attempt.start.by_hand);
         if let Some(status) = attempt.status.as_ref().filter(|_| matches!(attempt.state, FoundState::Running)) {

@@ -51,6 +51,7 @@ pub(crate) struct Word {
     /// how far it was, and the first beat that said so
     pub(crate) done: Option<u64>,
     pub(crate) done_since: u64,
+    /// on the longest line that the agent may go by
     pub(crate) sent_at: Duration,
     pub(crate) arrived_at: Duration,
 }

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use latido_driver::{AgentLimits, AttemptName, Fact, FoundAttempt, FoundJob, FoundState, Order};
+use latido_policy::Proposal;
 use latido_protocol::attempt::StopReason;
 use latido_protocol::files::{Backoff, End, Excuse, ResumeOn, Start};
 use latido_protocol::status::{Phase, Verdict};
@@ -121,6 +122,41 @@ fn an_attempt_that_a_person_asked_for_begins_a_new_series_also_after_a_restart()
     world.step(vec![found]);
     assert_eq!(world.driver.subjects(&[])[0].phase, Phase::BackingOff);
     assert!(waits_for(&world) <= 100 * SECOND, "{:?}", waits_for(&world));
+}
+
+/// A person resumed it while its launch was under way, and that launch took the resume back: it is one with them.
+#[test]
+fn a_launch_under_way_that_carries_out_a_resume_begins_a_new_series_however_it_is_told() {
+    type Way = fn(&World, Start) -> Vec<Fact>;
+    let started = |_: &World, start| vec![Fact::AttemptStarted { start: Box::new(start) }];
+    let seen = |world: &World, start| {
+        vec![with(world.found(FoundState::Running, 3), |found| {
+            (found.earlier, found.pickups) = (lost(world, 2), 2);
+            found.attempt = Some(FoundAttempt { start, status: None, state: FoundState::Running });
+        })]
+    };
+    let failed = |world: &World, start| {
+        let Fact::AttemptEnded { end, .. } = world.ended(3, 3, Outcome::lost("x")) else { unreachable!() };
+        vec![Fact::AttemptEnded { start: Some(Box::new(start)), end }]
+    };
+    let ways: [(&str, Way); 3] = [("started", started), ("seen", seen), ("ended", failed)];
+    for ((way, tell), by_hand) in ways.into_iter().flat_map(|way| [(way, true), (way, false)]) {
+        let mut world = World::new(MemoryStore::default());
+        let found = with(found_lost(&world, 2, |_| {}), |found| found.job.settings.resume.max_attempts = 3);
+        world.step(vec![found]);
+        world.pass(200 * SECOND);
+        let attempt = AttemptName { job: crate::world::name(), number: 2, epoch: 2 };
+        let answer =
+            Fact::StrategyAnswered { attempt, proposal: Proposal::Launch, detail: String::new(), command: None };
+        let orders = world.step(vec![answer]).orders;
+        assert!(matches!(orders[..], [Order::Launch { by_hand: false, .. }]), "{orders:?}");
+        let facts = tell(&world, Start { by_hand, ..world.start(3, 3) });
+        world.step(facts);
+        let ended = world.ended(3, 3, Outcome::lost("x"));
+        world.step(vec![ended]);
+        let expected = if by_hand { Phase::BackingOff } else { Phase::Stuck };
+        assert_eq!(world.driver.subjects(&[])[0].phase, expected, "{way}, by hand: {by_hand}");
+    }
 }
 
 #[test]

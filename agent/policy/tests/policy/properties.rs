@@ -47,6 +47,7 @@ proptest! {
                 | Event::StrategyAnswered { .. }
                 | Event::LookFailed { .. }
                 | Event::AttemptsMissed { .. }
+                | Event::SeriesBegan { .. }
                 | Event::Registry(_)
                 | Event::Check(_)
                 | Event::Process(_)
@@ -91,6 +92,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         Event::WantChanged { .. }
         | Event::BudgetChanged { .. }
         | Event::AttemptsMissed { .. }
+        | Event::SeriesBegan { .. }
         | Event::LaunchRefused { .. }
         | Event::Heard { .. }
         | Event::ActivitySeen { .. }

@@ -161,3 +161,25 @@ fn a_resume_without_the_agent_undoes_a_stop_and_begins_a_series_of_its_own() {
     let because = Reason::AttemptsSpent { attempts: 1, max_attempts: 1 };
     assert_eq!((bench.phase(), bench.view().phase_because), (Phase::Stuck, because), "the first of one");
 }
+
+/// A person resumed it while its launch was under way, and that launch took the resume back.
+#[test]
+fn a_resume_that_a_launch_under_way_carries_out_begins_a_series_with_it() {
+    let mut settings = settings();
+    settings.resume.max_pickups = 2;
+    let mut bench = Bench::running(settings);
+    bench.ended(attempt(1), ending(LOST));
+    bench.answered(attempt(1), Proposal::Launch);
+    bench.want(Want::Resume);
+    let began = Event::SeriesBegan { subject: JOB, attempt: attempt(2) };
+    bench.tell(began);
+    bench.started(attempt(2));
+    bench.ended(attempt(2), ending(LOST));
+    assert_eq!((bench.phase(), bench.view().pickups), (Phase::BackingOff, 2), "the first of two");
+    bench.answered(attempt(2), Proposal::Launch);
+    bench.started(attempt(3));
+    bench.tell(began);
+    bench.ended(attempt(3), ending(LOST));
+    let because = Reason::PickupsSpent { pickups: 2, max_pickups: 2 };
+    assert_eq!(bench.view().phase_because, because, "told again it begins no other");
+}
