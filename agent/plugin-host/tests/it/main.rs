@@ -4,6 +4,10 @@
 mod builtin;
 mod capabilities;
 mod faults;
+mod http;
 mod limits;
 mod loading;
+mod rules;
+mod server;
 mod support;
+mod webhook;
