@@ -4,7 +4,7 @@ use std::path::Path;
 
 fn main() {
     let components = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/components");
-    for name in ["sqlite", "jsonl", "liveness", "script"] {
+    for name in ["sqlite", "jsonl", "webhook", "liveness", "threshold", "anomaly", "script"] {
         let component = components.join(name).with_extension("wasm");
         println!("cargo::rerun-if-changed={}", component.display());
         if !component.is_file() {

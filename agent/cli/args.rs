@@ -12,11 +12,13 @@ pub(crate) mod alerts;
 mod beat;
 mod budget;
 mod launch;
+mod plugin;
 mod registry;
 mod run;
 mod values;
 
 pub(crate) use beat::BeatArgs;
+pub(crate) use plugin::{PluginArgs, PluginCommand, PluginListArgs, PluginReloadArgs};
 pub(crate) use registry::{
     AssignArgs, ClaimArgs, DrainArgs, GroupArgs, GroupCommand, GroupOpenArgs, ReleaseArgs, WorkerArgs, WorkerCommand,
     WorkerListArgs, WorkerRegisterArgs,
@@ -155,6 +157,8 @@ pub(crate) enum Command {
     ///
     /// Ends with 1 if there are any left.
     Orphans(OrphansArgs),
+    /// List the agent's plugins, or load one again
+    Plugin(PluginArgs),
     /// Run the agent: the daemon that judges, resumes and feeds the plugins
     Agent(AgentArgs),
     /// Decide again what an agent decided that was recorded, with its settings or with others

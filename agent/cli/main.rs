@@ -27,6 +27,7 @@ mod man;
 mod orphans;
 mod outcome;
 mod pause;
+mod plugin;
 mod print;
 mod registry;
 mod release;
@@ -114,6 +115,7 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Events(args) => events::run(args, &load()?),
         Command::Alerts(args) => alerts::run(args, &load()?),
         Command::Orphans(args) => orphans::run(args, &load()?),
+        Command::Plugin(args) => plugin::run(args, &load()?),
         Command::Agent(args) => agent::run(args, &cli.global, &load()?),
         Command::Replay(args) => replay::run(args, &cli.global),
         Command::Config(args) => config::run(args, &cli.global),

@@ -67,3 +67,83 @@ fn a_strategy_that_cannot_be_loaded_holds_its_jobs() {
     assert!(why.stdout.contains("latido resume a"), "{why:?}");
     agent.end();
 }
+
+/// A sink that traps at every entry, from a file of the test's own.
+fn trapping(world: &World) -> (std::path::PathBuf, String) {
+    let file = world.home().join("plugin.wasm");
+    fs::copy(guest("misbehave"), &file).unwrap();
+    let settings = "settings = { where = \"write\", what = \"trap\" }";
+    let config = format!("rule = []\n[[sink]]\nname = \"bad\"\nsource = \"{}\"\n{settings}\n", file.display());
+    (file, config)
+}
+
+#[test]
+fn plugin_list_tells_state_faults_queue_and_cost() {
+    let world = World::new();
+    let (_, config) = trapping(&world);
+    let agent = Agent::start(&world, &config);
+    let listed = || -> serde_json::Value {
+        let ran = world.latido(&["plugin", "list", "--json"]);
+        let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        document["plugins"].as_array().unwrap().iter().find(|plugin| plugin["name"] == "bad").cloned().unwrap()
+    };
+    wait_until("faults", || listed()["faults_by_kind"]["trap"].as_u64().is_some_and(|count| count >= 2));
+    let bad = listed();
+    assert_ne!(bad["state"], "active");
+    assert!(bad["queue"].as_u64().unwrap() > 0, "{bad}");
+    assert!(bad["instances"].as_u64().unwrap() > 1 && bad["calls"].as_u64().unwrap() >= 2, "{bad}");
+    let ran = world.latido(&["plugin", "list"]).ends_with(1);
+    assert!(
+        ran.stdout.contains("NAME") && ran.stdout.contains("trap ") && ran.stdout.contains("as the settings ask"),
+        "{ran:?}"
+    );
+    agent.end();
+    world.latido(&["plugin", "list"]).ends_with(3);
+}
+
+/// Field case C262 (anomalyco/opencode#35963): reload tore down what worked before it knew that the new one was valid.
+#[test]
+fn c262_a_reload_that_fails_leaves_the_old_one_and_one_that_works_begins_anew() {
+    let world = World::new();
+    let (file, _) = trapping(&world);
+    fs::copy(format!("{}/target/components/jsonl.wasm", env!("CARGO_MANIFEST_DIR")), &file).unwrap();
+    let config = format!(
+        "rule = []\n[[sink]]\nname = \"lines\"\nsource = \"{}\"\ngrant.files.main = \"lines.jsonl\"\n",
+        file.display()
+    );
+    let agent = Agent::start(&world, &config);
+    let state = || agent.status().unwrap().plugins.iter().find(|plugin| plugin.name == "lines").unwrap().state.clone();
+    wait_until("it works", || state() == "active");
+    fs::write(&file, "no component").unwrap();
+    let refused = world.latido(&["plugin", "reload", "lines"]).ends_with(4);
+    assert!(refused.stderr.contains("found a text") && refused.stderr.contains("goes on"), "{refused:?}");
+    world.detach("a", QUICK, "exec sleep 1000");
+    let delivered = || {
+        let started = |line: &serde_json::Value| line["type"] == "attempt-started" && line["subject"] == "a";
+        world.jsonl("lines.jsonl").iter().any(started)
+    };
+    wait_until("the old one still stores entries", delivered);
+    fs::copy(format!("{}/target/components/jsonl.wasm", env!("CARGO_MANIFEST_DIR")), &file).unwrap();
+    world.latido(&["plugin", "reload", "lines"]).ends_with(0);
+    assert_eq!(state(), "active");
+    let unknown = world.latido(&["plugin", "reload", "nobody"]).ends_with(4);
+    assert!(unknown.stderr.contains("there are lines"), "{unknown:?}");
+    agent.end();
+}
+
+#[test]
+fn a_quarantined_sink_begins_anew_by_a_reload() {
+    let world = World::new();
+    let (_, config) = trapping(&world);
+    // Wrong settings stop the delivery until somebody acts.
+    let agent = Agent::start(&world, &config.replace("\"trap\"", "\"refuse-settings\""));
+    let plugin = || agent.status().unwrap().plugins.into_iter().find(|plugin| plugin.name == "bad").unwrap();
+    wait_until("quarantined", || plugin().state == "quarantined");
+    assert!(plugin().detail.unwrap().contains("`latido plugin reload bad` begins anew"));
+    let calls = plugin().calls;
+    world.latido(&["plugin", "reload", "bad"]).ends_with(0);
+    // It is called again, with what it has not taken, and refuses it again.
+    wait_until("quarantined again", || plugin().state == "quarantined" && plugin().calls >= 2);
+    assert!(calls >= 2 && plugin().queue.unwrap() > 0);
+    agent.end();
+}

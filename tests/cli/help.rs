@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 40] = [
+const COMMANDS: [&str; 43] = [
     "run",
     "wait",
     "status",
@@ -37,6 +37,9 @@ const COMMANDS: [&str; 40] = [
     "alerts ack",
     "alerts test",
     "orphans",
+    "plugin",
+    "plugin list",
+    "plugin reload",
     "agent",
     "replay",
     "config",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// Names of the built-in plugins, as `source = "builtin:NAME"` has them.
-pub(crate) const NAMES: [&str; 4] = ["sqlite", "jsonl", "liveness", "script"];
+pub(crate) const NAMES: [&str; 7] = ["sqlite", "jsonl", "webhook", "liveness", "threshold", "anomaly", "script"];
 
 macro_rules! embedded {
     ($name:literal) => {
@@ -16,7 +16,10 @@ pub(crate) fn component(name: &str) -> Option<Arc<[u8]>> {
     let bytes = match name {
         "sqlite" => embedded!("sqlite"),
         "jsonl" => embedded!("jsonl"),
+        "webhook" => embedded!("webhook"),
         "liveness" => embedded!("liveness"),
+        "threshold" => embedded!("threshold"),
+        "anomaly" => embedded!("anomaly"),
         "script" => embedded!("script"),
         _ => return None,
     };

@@ -9,25 +9,25 @@ mod entries;
 mod memory;
 mod rule;
 mod sink;
+mod spec;
 mod strategy;
 mod subjects;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, Finding};
-use latido_plugin_host::{CallError, Host, HostSettings, Kind, LoadError, PluginSpec};
+use latido_plugin_host::{CallError, Costs, Host, HostSettings, Kind, LoadError, PluginSpec};
 use latido_policy::Proposal;
-use latido_protocol::SubjectName;
 use latido_protocol::journal::Severity;
 use latido_protocol::layout::StateDir;
 use latido_protocol::status::PluginStatus;
+use latido_protocol::{Span, SubjectName};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::driver_thread::DriverHandle;
-use crate::settings::{PluginSettings, PluginSource, Settings};
+use crate::settings::{PluginSettings, Settings};
 
 /// Plugins' calls run on these threads and on no others.
 const THREADS: usize = 2;
@@ -41,6 +41,9 @@ const CHANGES_MAX: usize = 1024;
 /// Between two tries to load a plugin that could not be loaded: its file or its grant may be mended meanwhile.
 const LOAD_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
+/// Orders to load a plugin again that may wait for its task.
+const RELOADS_MAX: usize = 4;
+
 /// A plugin's last words have this long at the end of the agent.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
@@ -53,6 +56,7 @@ pub(crate) struct Registry {
 struct Inner {
     statuses: Statuses,
     strategies: BTreeMap<String, mpsc::Sender<strategy::Question>>,
+    reloads: BTreeMap<String, mpsc::Sender<Reload>>,
     ends: watch::Sender<bool>,
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
@@ -77,23 +81,23 @@ impl Statuses {
             name: name.to_owned(),
             kind: kind.to_owned(),
             state: "loading".to_owned(),
-            faults: 0,
-            detail: None,
-            cursor: None,
-            set_aside: 0,
+            ..PluginStatus::default()
         };
         self.all.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), status);
     }
 }
 
+/// Somebody wants a plugin to be loaded again, and hears what came of it.
+pub(crate) type Reload = oneshot::Sender<Result<(), String>>;
+
 /// What every plugin's task has.
-#[derive(Clone)]
 pub(crate) struct Ground {
     driver: DriverHandle,
     host: Arc<Host>,
     state: StateDir,
     statuses: Statuses,
     ends: watch::Receiver<bool>,
+    reloads: mpsc::Receiver<Reload>,
 }
 
 impl Registry {
@@ -114,18 +118,25 @@ impl Registry {
             Host::new(HostSettings { cache: state.plugins().join("compiled") }).map_err(std::io::Error::other)?;
         let (ends, ended) = watch::channel(false);
         let statuses = Statuses::default();
-        let ground =
-            Ground { driver, host: Arc::new(host), state: state.clone(), statuses: statuses.clone(), ends: ended };
+        let host = Arc::new(host);
+        let mut reloads = BTreeMap::new();
+        let mut ground = |name: &str, kind: &str| {
+            statuses.add(name, kind);
+            let (asks, asked) = mpsc::channel(RELOADS_MAX);
+            reloads.insert(name.to_owned(), asks);
+            let (driver, host, state) = (driver.clone(), Arc::clone(&host), state.clone());
+            Ground { driver, host, state, statuses: statuses.clone(), ends: ended.clone(), reloads: asked }
+        };
 
         let mut tasks = Vec::new();
         for sink in &settings.sinks {
-            statuses.add(&sink.plugin.name, "sink");
-            tasks.push(runtime.spawn(sink::run(ground.clone(), sink.clone(), sequence.clone())));
+            let ground = ground(&sink.plugin.name, "sink");
+            tasks.push(runtime.spawn(sink::run(ground, sink.clone(), sequence.clone())));
         }
         let (changes, _) = broadcast::channel(CHANGES_MAX);
         for rule in &settings.rules {
-            statuses.add(&rule.name, "rule");
-            tasks.push(runtime.spawn(rule::run(ground.clone(), rule.clone(), changes.subscribe())));
+            let ground = ground(&rule.name, "rule");
+            tasks.push(runtime.spawn(rule::run(ground, rule.clone(), changes.subscribe())));
         }
         runtime.spawn(async move {
             while let Some(subject) = changed.recv().await {
@@ -135,12 +146,13 @@ impl Registry {
         });
         let mut strategies = BTreeMap::new();
         for strategy in &settings.strategies {
-            statuses.add(&strategy.name, "strategy");
+            let ground = ground(&strategy.name, "strategy");
             let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
             strategies.insert(strategy.name.clone(), questions);
-            tasks.push(runtime.spawn(strategy::run(ground.clone(), strategy.clone(), asked)));
+            tasks.push(runtime.spawn(strategy::run(ground, strategy.clone(), asked)));
         }
-        let inner = Inner { statuses, strategies, ends, runtime: Mutex::new(Some(runtime)), tasks: Mutex::new(tasks) };
+        let (runtime, tasks) = (Mutex::new(Some(runtime)), Mutex::new(tasks));
+        let inner = Inner { statuses, strategies, reloads, ends, runtime, tasks };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -148,6 +160,23 @@ impl Registry {
     pub(crate) fn statuses(&self) -> Vec<PluginStatus> {
         let all = self.inner.statuses.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.values().cloned().collect()
+    }
+
+    /// Loads a plugin again, from its file and with its settings as they were read, and forgets its faults: the way back
+    /// from a quarantine. One that cannot be loaded stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// In words, where there is no such plugin or it cannot be loaded.
+    pub(crate) async fn reload(&self, name: &str) -> Result<(), String> {
+        let Some(asks) = self.inner.reloads.get(name) else {
+            let known: Vec<&str> = self.inner.reloads.keys().map(String::as_str).collect();
+            return Err(format!("reload `{name}`: there is no such plugin; there are {}", known.join(", ")));
+        };
+        let (told, hears) = oneshot::channel();
+        let ended = |()| format!("reload `{name}`: the agent is ending");
+        asks.send(told).await.map_err(|_| ended(()))?;
+        hears.await.map_err(|_| ended(()))?.map_err(|why| format!("reload `{name}`: {why}"))
     }
 
     /// Asks a strategy how a job goes on. Every way in which it cannot answer is an answer too.
@@ -188,41 +217,56 @@ impl Registry {
     }
 }
 
-/// Reads a plugin's component and puts together what the host wants to know of it.
-fn spec(plugin: &PluginSettings, kind: Kind, state: &StateDir) -> Result<PluginSpec, String> {
-    let component = match &plugin.source {
-        PluginSource::Builtin(name) => builtin::component(name)
-            .ok_or_else(|| format!("there is no built-in plugin {name}; there are {}", builtin::NAMES.join(", ")))?,
-        PluginSource::File(path) => {
-            std::fs::read(path).map_err(|error| format!("read {}: {error}", path.display()))?.into()
-        }
-    };
-    let below = |path: &PathBuf| state.path().join(path);
-    let mut spec = PluginSpec::new(&plugin.name, kind, component);
-    spec.settings = serde_json::Value::Object(plugin.settings.clone());
-    spec.grants.sql = plugin.grant.sql.iter().map(|(name, path)| (name.clone(), below(path).into())).collect();
-    spec.grants.files = plugin.grant.files.iter().map(|(name, path)| (name.clone(), below(path).into())).collect();
-    spec.limits.memory = usize::try_from(plugin.limits.memory_max).unwrap_or(usize::MAX);
-    spec.limits.cpu = plugin.limits.cpu_for.0;
-    spec.limits.wall = plugin.limits.call_for.0;
-    spec.limits.batch_entries = usize::try_from(plugin.limits.batch_max.get()).unwrap_or(usize::MAX);
-    Ok(spec)
-}
-
 /// What a plugin's task waits for between two tries.
 pub(crate) enum Wait {
     /// The time is over.
     Over,
     /// The agent ends.
     Ends,
+    /// The plugin is to be loaded again.
+    Reload(Reload),
 }
 
 impl Ground {
     async fn wait(&mut self, length: Duration) -> Wait {
+        self.wait_for(tokio::time::sleep(length)).await
+    }
+
+    /// Waits for something, unless the agent ends or the plugin is to be loaded again before.
+    async fn wait_for(&mut self, over: impl Future<Output = ()>) -> Wait {
         tokio::select! {
-            () = tokio::time::sleep(length) => Wait::Over,
+            () = over => Wait::Over,
             _ = self.ends.wait_for(|ends| *ends) => Wait::Ends,
+            Some(told) = self.reloads.recv() => Wait::Reload(told),
         }
+    }
+
+    /// Loads a plugin once more in place of the one that there is, which stays where that fails. Tells who asked.
+    async fn load_again<T, L>(
+        &self,
+        plugin: &PluginSettings,
+        kind: Kind,
+        load: L,
+        there_is: &mut Option<T>,
+        told: Reload,
+    ) -> bool
+    where
+        L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
+    {
+        let loaded = self.load(plugin, kind, load).await;
+        let answer = match loaded {
+            Ok(loaded) => {
+                *there_is = Some(loaded);
+                self.works(&plugin.name).await;
+                Ok(())
+            }
+            Err(why) if there_is.is_some() => Err(format!("{why}; the one that was loaded before goes on")),
+            Err(why) => Err(why),
+        };
+        let is_loaded = answer.is_ok();
+        // Who asked may have given up.
+        let _unheard = told.send(answer);
+        is_loaded
     }
 
     /// Loads a plugin with `load`; a failure is told, and the caller tries again later.
@@ -230,27 +274,44 @@ impl Ground {
     where
         L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
     {
-        let detail = match spec(plugin, kind, &self.state) {
-            Ok(mut spec) => {
-                spec.grants.state = Some(memory::of(self.driver.clone()));
-                match load(&self.host, spec).await {
-                    Ok(loaded) => {
-                        self.works(&plugin.name).await;
-                        return Some(loaded);
-                    }
-                    Err(error) => latido_protocol::chain(&error),
-                }
+        match self.load(plugin, kind, load).await {
+            Ok(loaded) => {
+                self.works(&plugin.name).await;
+                Some(loaded)
             }
-            Err(detail) => detail,
-        };
-        self.fails(&plugin.name, "refused", &detail).await;
-        None
+            Err(detail) => {
+                self.fails(&plugin.name, "refused", &detail).await;
+                None
+            }
+        }
+    }
+
+    async fn load<T, L>(&self, plugin: &PluginSettings, kind: Kind, load: L) -> Result<T, String>
+    where
+        L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
+    {
+        let mut spec = spec::of(plugin, kind, &self.state)?;
+        spec.grants.state = Some(memory::of(self.driver.clone()));
+        load(&self.host, spec).await.map_err(|error| latido_protocol::chain(&error))
+    }
+
+    /// Notes what a plugin has cost so far.
+    fn costs(&self, name: &str, costs: Costs) {
+        self.statuses.update(name, |status| {
+            status.calls = costs.calls;
+            status.instances = costs.instances;
+            status.busy_s = Span(costs.busy);
+            status.memory_bytes = costs.memory as u64;
+        });
     }
 
     /// Counts a fault and tells of it; an answer of the plugin's own is told and not counted.
     async fn fault(&self, name: &str, error: &CallError) {
-        if error.fault().is_some() {
-            self.statuses.update(name, |status| status.faults += 1);
+        if let Some(fault) = error.fault() {
+            self.statuses.update(name, |status| {
+                status.faults += 1;
+                *status.faults_by_kind.entry(fault.kind.class().to_owned()).or_default() += 1;
+            });
         }
         self.fails(name, "faulty", &latido_protocol::chain(error)).await;
     }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use latido_driver::Fact;
-use latido_plugin_host::{Acknowledgement, CallError, Delivery, DeliveryProgress, Entries, Kind, Next, Sink};
+use latido_plugin_host::{
+    Acknowledgement, CallError, Delivery, DeliveryProgress, Entries, Host, Kind, LoadError, Next, PluginSpec, Sink,
+};
 use latido_store::{EntryRow, Store, StoreError};
 use tokio::sync::watch;
 
@@ -12,7 +14,7 @@ use super::{Ground, Wait, entries};
 use crate::clock;
 use crate::driver_thread::Ended;
 use crate::journal;
-use crate::settings::SinkSettings;
+use crate::settings::{PluginSettings, SinkSettings};
 
 /// Entries come singly and in swarms: what comes within this time goes in one batch.
 const GATHER_FOR: Duration = Duration::from_millis(20);
@@ -25,15 +27,16 @@ const BEYOND_BATCH: usize = 8;
 
 /// Runs a sink until the agent ends.
 pub(crate) async fn run(mut ground: Ground, settings: SinkSettings, sequence: watch::Receiver<u64>) {
-    let load = async |host: &latido_plugin_host::Host, spec| host.load_sink(spec).await;
-    let sink = loop {
-        if let Some(sink) = ground.load_once(&settings.plugin, Kind::Sink, load).await {
-            break sink;
+    let mut sink = ground.load_once(&settings.plugin, Kind::Sink, load).await;
+    while sink.is_none() {
+        match ground.wait(super::LOAD_AGAIN_AFTER).await {
+            Wait::Over => sink = ground.load_once(&settings.plugin, Kind::Sink, load).await,
+            Wait::Ends => return,
+            Wait::Reload(told) => {
+                ground.load_again(&settings.plugin, Kind::Sink, load, &mut sink, told).await;
+            }
         }
-        if matches!(ground.wait(super::LOAD_AGAIN_AFTER).await, Wait::Ends) {
-            return;
-        }
-    };
+    }
     let name = settings.plugin.name.clone();
     let attached = ground.driver.ask({
         let name = name.clone();
@@ -56,13 +59,20 @@ pub(crate) async fn run(mut ground: Ground, settings: SinkSettings, sequence: wa
         name,
         journal,
         cursor,
+        plugin: settings.plugin,
     };
+    ground.statuses.update(&feed.name, |status| status.cursor = Some(cursor));
     feed.run(ground, sink, sequence).await;
+}
+
+async fn load(host: &Host, spec: PluginSpec) -> Result<Sink, LoadError> {
+    host.load_sink(spec).await
 }
 
 /// Where a sink is in the journal.
 struct Feed {
     name: String,
+    plugin: PluginSettings,
     kinds: Vec<String>,
     journal: String,
     delivery: Delivery,
@@ -75,28 +85,40 @@ struct Feed {
 }
 
 impl Feed {
-    async fn run(mut self, mut ground: Ground, mut sink: Sink, mut sequence: watch::Receiver<u64>) {
+    async fn run(mut self, mut ground: Ground, mut sink: Option<Sink>, mut sequence: watch::Receiver<u64>) {
         loop {
             sequence.mark_unchanged();
-            let wait = match self.turn(&mut ground, &mut sink).await {
-                Ok(Turn::Again) => Duration::ZERO,
-                Ok(Turn::Wait(length)) => length,
+            let Some(there_is) = sink.as_mut() else { return };
+            let turn = self.turn(&ground, there_is).await;
+            ground.costs(&self.name, there_is.costs());
+            let wait = match turn {
+                Ok(Turn::Again) => ground.wait(Duration::ZERO).await,
+                Ok(Turn::Wait(length)) => ground.wait(length).await,
                 Ok(Turn::Idle) => {
-                    tokio::select! {
-                        changed = sequence.changed() => if changed.is_err() { return },
-                        _ = ground.ends.wait_for(|ends| *ends) => return,
-                    }
-                    GATHER_FOR
+                    let more = async {
+                        match sequence.changed().await {
+                            Ok(()) => tokio::time::sleep(GATHER_FOR).await,
+                            Err(_) => std::future::pending().await, // the agent is ending, which is heard as well
+                        }
+                    };
+                    ground.wait_for(more).await
                 }
-                Ok(Turn::Over) | Err(Ended) => return,
+                Ok(Turn::Stopped) => ground.wait_for(std::future::pending()).await,
+                Err(Ended) => return,
             };
-            if matches!(ground.wait(wait).await, Wait::Ends) {
-                return;
+            match wait {
+                Wait::Over => {}
+                Wait::Ends => return,
+                Wait::Reload(told) => {
+                    if ground.load_again(&self.plugin, Kind::Sink, load, &mut sink, told).await {
+                        self.delivery.release();
+                    }
+                }
             }
         }
     }
 
-    async fn turn(&mut self, ground: &mut Ground, sink: &mut Sink) -> Result<Turn, Ended> {
+    async fn turn(&mut self, ground: &Ground, sink: &mut Sink) -> Result<Turn, Ended> {
         if let Err(error) = self.read_on(ground).await? {
             tracing::warn!(sink = self.name, %error, "cannot read the journal; tried again");
             return Ok(Turn::Wait(READ_AGAIN_AFTER));
@@ -104,7 +126,12 @@ impl Feed {
         let now = clock::reading().monotonic;
         let (skip, count) = match self.delivery.next(now, self.window.len()) {
             Next::Send { skip, count } => (skip, count),
-            Next::Wait(until) => return Ok(Turn::Wait(until.saturating_sub(now))),
+            Next::Wait(until) => {
+                if self.delivery.is_open() {
+                    ground.statuses.update(&self.name, |status| "backing-off".clone_into(&mut status.state));
+                }
+                return Ok(Turn::Wait(until.saturating_sub(now)));
+            }
             Next::Idle => {
                 // Entries of kinds that the sink does not want need no second look.
                 if self.window.is_empty() && self.read_to > self.cursor {
@@ -113,9 +140,9 @@ impl Feed {
                 return Ok(Turn::Idle);
             }
             Next::Stopped(why) => {
-                ground.fails(&self.name, "quarantined", &why).await;
-                let _agent_ends = ground.ends.wait_for(|ends| *ends).await;
-                return Ok(Turn::Over);
+                let detail = format!("{why}; `latido plugin reload {}` begins anew", self.name);
+                ground.fails(&self.name, "quarantined", &detail).await;
+                return Ok(Turn::Stopped);
             }
         };
         let mut batch = Entries::new(self.journal.clone());
@@ -217,6 +244,6 @@ enum Turn {
     Wait(Duration),
     /// Nothing until there are more entries.
     Idle,
-    /// Nothing any more: the agent ends.
-    Over,
+    /// Nothing until somebody loads it again.
+    Stopped,
 }

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact};
-use latido_plugin_host::{self as guest, Kind, Strategy};
+use latido_plugin_host::{self as guest, Host, Kind, LoadError, PluginSpec, Strategy};
 use latido_policy::Proposal;
 use latido_protocol::files::{Budget, JobFile, Spent};
 use latido_protocol::status::SubjectStatus;
 use latido_protocol::{CountLimit, WallTime};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Ground, entries, subjects};
+use super::{Ground, Wait, entries, subjects};
 use crate::jobs::records::AttemptRecords;
 use crate::settings::PluginSettings;
 use crate::{clock, found};
@@ -33,21 +33,33 @@ pub(crate) struct Question {
 
 /// Runs a strategy until the agent ends.
 pub(crate) async fn run(mut ground: Ground, settings: PluginSettings, mut questions: mpsc::Receiver<Question>) {
-    let load = async |host: &latido_plugin_host::Host, spec| host.load_strategy(spec).await;
     let mut strategy: Option<Strategy> = ground.load_once(&settings, Kind::Strategy, load).await;
     loop {
         let question = tokio::select! {
             question = questions.recv() => question,
-            _ = ground.ends.wait_for(|ends| *ends) => return,
+            wait = ground.wait_for(std::future::pending()) => match wait {
+                Wait::Over | Wait::Ends => return,
+                Wait::Reload(told) => {
+                    ground.load_again(&settings, Kind::Strategy, load, &mut strategy, told).await;
+                    continue;
+                }
+            },
         };
         let Some(Question { attempt, by_hand, answer }) = question else { return };
         if strategy.is_none() {
             strategy = ground.load_once(&settings, Kind::Strategy, load).await;
         }
         let fact = decide(&ground, &settings.name, strategy.as_mut(), attempt, by_hand).await;
+        if let Some(strategy) = &strategy {
+            ground.costs(&settings.name, strategy.costs());
+        }
         // Who asked may be gone: the agent is ending.
         let _unheard = answer.send(fact);
     }
+}
+
+async fn load(host: &Host, spec: PluginSpec) -> Result<Strategy, LoadError> {
+    host.load_strategy(spec).await
 }
 
 async fn decide(

@@ -24,8 +24,8 @@ use super::{Problem, SettingsError};
 mod plugins;
 
 /// The plugins inside the binary, by the kind that each is.
-const BUILTIN_SINKS: [&str; 2] = ["sqlite", "jsonl"];
-const BUILTIN_RULES: [&str; 1] = ["liveness"];
+const BUILTIN_SINKS: [&str; 3] = ["sqlite", "jsonl", "webhook"];
+const BUILTIN_RULES: [&str; 3] = ["liveness", "threshold", "anomaly"];
 const BUILTIN_STRATEGIES: [&str; 1] = ["script"];
 
 /// Settings from the text of a config.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alerts::AlertsTable;
 use super::budget::BudgetTable;
+use super::http::HttpTable;
 use super::launch::{LaunchTable, OnEndTable};
 use super::model::{EntryKind, PluginSource, StartMode};
 use super::recording::RecordingTable;
@@ -176,7 +177,7 @@ pub(super) struct ResumeTable {
 pub(super) struct SinkTable {
     /// Its name; no two plugins have the same.
     pub(super) name: String,
-    /// `builtin:sqlite`, `builtin:jsonl`, or the path of a component, relative to this file.
+    /// `builtin:sqlite`, `builtin:jsonl`, `builtin:webhook`, or the path of a component, relative to this file.
     pub(super) source: Text<PluginSource>,
     /// Kinds of entries it is fed. Without it: all.
     pub(super) entries: Option<Vec<Text<EntryKind>>>,
@@ -194,8 +195,8 @@ pub(super) struct SinkTable {
 pub(super) struct PluginTable {
     /// Its name; no two plugins have the same.
     pub(super) name: String,
-    /// `builtin:liveness` for a rule, `builtin:script` for a strategy, or the path of a component, relative to this
-    /// file.
+    /// `builtin:liveness`, `builtin:threshold` or `builtin:anomaly` for a rule, `builtin:script` for a strategy, or the
+    /// path of a component, relative to this file.
     pub(super) source: Text<PluginSource>,
     /// What it may use. What is not granted is denied.
     pub(super) grant: Option<GrantTable>,
@@ -215,6 +216,9 @@ pub(super) struct GrantTable {
     /// Files by the name that the plugin uses; a relative path lies in the state directory.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) files: BTreeMap<String, PathBuf>,
+    /// Requests over HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) http: Option<HttpTable>,
 }
 
 /// `limits.… = …`

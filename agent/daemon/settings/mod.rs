@@ -10,6 +10,7 @@ mod check;
 mod document;
 mod error;
 mod group;
+mod http;
 mod launch;
 mod model;
 mod nearest;
@@ -26,6 +27,7 @@ mod watched;
 pub use alerts::AlertsSettings;
 pub use budget::{BudgetOverrides, MoneyLimit, parse_money_limit};
 pub use error::{Problem, SettingsError};
+pub use http::HttpSettings;
 pub use launch::{
     LaunchOverrides, SizeLimit, Umask, on_end, parse_environment, parse_rlimit, parse_size_limit, parse_umask,
 };

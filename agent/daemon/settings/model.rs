@@ -14,6 +14,7 @@ use latido_protocol::{CountLimit, Limit, Redaction, Span, SubjectName};
 use super::Problem;
 use super::alerts::{AlertsSettings, AlertsTable};
 use super::budget::BudgetOverrides;
+use super::http::HttpSettings;
 use super::launch::LaunchOverrides;
 use super::recording::RecordingSettings;
 use super::watched::{ConfiguredCheck, ConfiguredProcess};
@@ -151,6 +152,8 @@ pub struct Grant {
     pub sql: BTreeMap<String, PathBuf>,
     /// files by the name the plugin knows; a relative path lies in the state directory
     pub files: BTreeMap<String, PathBuf>,
+    /// requests over HTTP
+    pub http: Option<HttpSettings>,
 }
 
 /// What a plugin may cost.

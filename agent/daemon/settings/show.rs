@@ -11,6 +11,7 @@ use super::document::{
     AgentTable, BlackoutTable, Document, GrantTable, GroupTable, JobTable, JournalTable, LimitsTable, LogTable,
     PluginTable, PolicyTable, ResumeTable, SinkTable,
 };
+use super::http::HttpSettings;
 use super::launch::{LaunchTable, OnEndTable};
 use super::model::{ConfiguredJob, PluginSettings, Policy, Settings};
 use super::recording::RecordingTable;
@@ -100,7 +101,11 @@ fn policy_table(policy: &Policy) -> PolicyTable {
 }
 
 fn plugin_table(plugin: &PluginSettings) -> PluginTable {
-    let grant = GrantTable { sql: plugin.grant.sql.clone(), files: plugin.grant.files.clone() };
+    let grant = GrantTable {
+        sql: plugin.grant.sql.clone(),
+        files: plugin.grant.files.clone(),
+        http: plugin.grant.http.as_ref().map(HttpSettings::table),
+    };
     PluginTable {
         name: plugin.name.clone(),
         source: Text(plugin.source.clone()),

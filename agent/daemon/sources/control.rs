@@ -142,6 +142,10 @@ impl Control {
                 Ok(status) => Answer::Workers { status: Box::new(status) },
                 Err(error) => refused(&error),
             },
+            Request::ReloadPlugin { plugin } => match self.plugins.reload(&plugin).await {
+                Ok(()) => Answer::Done,
+                Err(why) => refused(&why),
+            },
             Request::Signal { subject, signal, run_id, state } => {
                 // Behind those that were kept, and not before its check is defined.
                 self.jobs.recovered().await;
@@ -164,18 +168,25 @@ impl Control {
     }
 
     async fn document(&self, subjects: Vec<SubjectName>) -> Result<StatusDocument, crate::driver_thread::Ended> {
-        let plugins = self.plugins.statuses();
+        let mut plugins = self.plugins.statuses();
         let about = std::sync::Arc::clone(&self.about);
         self.driver
             .ask(move |driver| {
                 let at = clock::wall();
+                let sequence = driver.store().last_sequence().unwrap_or(0);
+                for plugin in &mut plugins {
+                    plugin.queue = plugin.cursor.map(|cursor| sequence.saturating_sub(cursor));
+                    if plugin.kind == "sink" {
+                        plugin.lost = driver.store().cursor(&plugin.name).map_or(plugin.lost, |cursor| cursor.lost);
+                    }
+                }
                 let agent = AgentStatus {
                     version: env!("CARGO_PKG_VERSION").to_owned(),
                     identity: about.identity.clone(),
                     started_at: about.started_at,
                     swept_at: at,
                     journal: about.journal.clone(),
-                    sequence: driver.store().last_sequence().unwrap_or(0),
+                    sequence,
                     plugins,
                 };
                 let subjects = driver.subjects(&subjects);

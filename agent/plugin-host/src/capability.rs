@@ -1,6 +1,7 @@
 //! What plugins may call. Each answers `denied` unless the plugin asked for it and the operator granted it; none traps.
 
 pub(crate) mod files;
+pub(crate) mod http;
 pub(crate) mod log;
 pub(crate) mod memory;
 pub(crate) mod refused;
@@ -17,6 +18,7 @@ pub(crate) struct Capabilities {
     pub(crate) plugin: Arc<str>,
     pub(crate) databases: BTreeMap<String, sql::Database>,
     pub(crate) files: BTreeMap<String, files::AppendFile>,
+    pub(crate) http: Option<Arc<http::Client>>,
     pub(crate) state: Option<Arc<dyn StateStore>>,
 }
 
@@ -28,6 +30,7 @@ impl Capabilities {
             plugin: plugin.into(),
             databases: databases.map(|(name, grant)| (name, sql::Database::new(grant, limits))).collect(),
             files: files.map(|(name, grant)| (name, files::AppendFile::new(grant))).collect(),
+            http: grants.http.map(|grant| Arc::new(http::Client::new(grant, limits))),
             state: grants.state,
         }
     }

@@ -12,6 +12,7 @@ use wasmtime::{ResourceLimiter, StoreContextMut, UpdateDeadline};
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
+use crate::bindings::v0::sink::latido::plugin::log::Level;
 use crate::bindings::v0::sink::latido::plugin::{journal, types};
 use crate::capability::Capabilities;
 use crate::capability::log::LogBook;
@@ -20,6 +21,9 @@ use crate::spec::Limits;
 
 /// How much of what a guest said last is kept for the message about its end.
 const LAST_WORDS: usize = 2 << 10;
+
+/// How much of what a guest wrote is kept until it is told: what one call may log.
+const UNTOLD_MAX: usize = 64 << 10;
 
 /// Elements in the tables of an instance: Python's function table has 6,000.
 const TABLE_ELEMENTS: usize = 100_000;
@@ -73,6 +77,23 @@ impl Guest {
     }
 }
 
+impl Guest {
+    /// Puts what the guest wrote to its standard output and error into its log, as far as its budget goes.
+    pub(crate) fn tell_said(&mut self) {
+        let said = self.words.take_said();
+        for line in String::from_utf8_lossy(&said).lines().filter(|line| !line.trim().is_empty()) {
+            self.log.write(Level::Info, line);
+        }
+    }
+}
+
+impl Drop for Guest {
+    /// A guest that was ended in the middle of a call has said something all the same.
+    fn drop(&mut self) {
+        self.tell_said();
+    }
+}
+
 /// The guest has computed for as long as it may.
 #[derive(Debug, thiserror::Error)]
 #[error("computing time is used up")]
@@ -122,22 +143,42 @@ impl ResourceLimiter for MemoryLimiter {
     }
 }
 
-/// The tail of what a guest said on its standard output and error, and in its log's errors.
+/// What a guest said: the tail of its standard output and error and of its log's errors, and what of the former is not in
+/// its log yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words(Arc<Mutex<VecDeque<u8>>>);
+pub(crate) struct Words(Arc<Mutex<Said>>);
+
+#[derive(Debug, Default)]
+struct Said {
+    last: VecDeque<u8>,
+    untold: Vec<u8>,
+}
 
 impl Words {
+    /// Adds to the last words alone.
     pub(crate) fn add(&self, bytes: &[u8]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).last;
         let tail = bytes.get(bytes.len().saturating_sub(LAST_WORDS)..).unwrap_or(bytes);
-        kept.extend(tail);
-        let excess = kept.len().saturating_sub(LAST_WORDS);
-        kept.drain(..excess);
+        last.extend(tail);
+        let excess = last.len().saturating_sub(LAST_WORDS);
+        last.drain(..excess);
+    }
+
+    /// Keeps what was written to standard output or error until it is told; what is too much is dropped.
+    fn say(&self, bytes: &[u8]) {
+        self.add(bytes);
+        let untold = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).untold;
+        let room = UNTOLD_MAX.saturating_sub(untold.len());
+        untold.extend(bytes.iter().take(room));
+    }
+
+    fn take_said(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).untold)
     }
 
     /// What is kept, as text without control characters.
     pub(crate) fn text(&self) -> String {
-        let kept: Vec<u8> = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let kept: Vec<u8> = self.0.lock().unwrap_or_else(PoisonError::into_inner).last.iter().copied().collect();
         let text = String::from_utf8_lossy(&kept);
         crate::capability::log::printable(text.trim(), LAST_WORDS)
     }
@@ -157,7 +198,7 @@ impl StdoutStream for Words {
 
 impl AsyncWrite for Words {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.add(bytes);
+        self.say(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 

@@ -20,7 +20,7 @@ use crate::spec::PluginSpec;
 use crate::world::{Description, World};
 
 /// How large a component may be: Python's, the largest measured, has 18 MB.
-const COMPONENT_MAX: usize = 64 << 20;
+pub const COMPONENT_MAX: usize = 64 << 20;
 
 /// How long compiling may take: Python's takes 6 s on two cores.
 const COMPILE: Duration = Duration::from_secs(60);

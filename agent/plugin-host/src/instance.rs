@@ -7,6 +7,8 @@ use wasmtime::{Store, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::capability::Capabilities;
+use crate::clock;
+use crate::costs::Costs;
 use crate::engine::Machine;
 use crate::error::{CallError, Fault, FaultKind, PluginError};
 use crate::guest::{CpuSpent, Guest, HANDLES};
@@ -26,6 +28,7 @@ pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = wasmtime::Result<Res
 pub(crate) struct Plugin<W: World> {
     pub(crate) mould: Mould<W>,
     instance: Option<Instance<W>>,
+    pub(crate) costs: Costs,
 }
 
 /// What instances are made from. Apart from them, since it is used while one of them waits, from any thread.
@@ -53,7 +56,11 @@ impl<W: World> Plugin<W> {
         settings: String,
         capabilities: Arc<Capabilities>,
     ) -> Self {
-        Self { mould: Mould { name, limits, machine, ready, settings, capabilities }, instance: None }
+        Self {
+            mould: Mould { name, limits, machine, ready, settings, capabilities },
+            instance: None,
+            costs: Costs::default(),
+        }
     }
 
     /// Makes the first instance, and asks what it is.
@@ -80,6 +87,10 @@ impl<W: World> Plugin<W> {
         // The instance is out of its place while it is in use: whatever ends the call, also a caller that gives it up,
         // ends the instance with it.
         let warm = self.instance.take();
+        self.costs.calls += 1;
+        self.costs.instances += u64::from(warm.is_none());
+        self.costs.memory = 0;
+        let begun = clock::now();
         let mut stage = function;
         let called = tokio::time::timeout(wall, async {
             let mut instance = match warm {
@@ -89,17 +100,21 @@ impl<W: World> Plugin<W> {
             stage = function;
             prepare(&mut instance.store);
             let answer = work(&instance.world, &mut instance.store, input).await;
+            instance.store.data_mut().tell_said();
             match answer {
                 Ok(answer) => Ok((instance, answer)),
                 Err(error) => Err(mould.fault(function, classify(&error, instance.store.data(), &mould.limits))),
             }
         })
         .await;
+        self.costs.busy += clock::now().saturating_duration_since(begun);
         let (mut instance, answer) =
             called.unwrap_or_else(|_| Err(mould.fault(stage, FaultKind::WallDeadline(wall))))?;
         instance.calls += 1;
         let memory_max = mould.limits.memory / MEMORY_KEPT.1 * MEMORY_KEPT.0;
-        if instance.calls < mould.limits.calls && instance.store.data().memory.memory <= memory_max {
+        let memory = instance.store.data().memory.memory;
+        if instance.calls < mould.limits.calls && memory <= memory_max {
+            self.costs.memory = memory;
             self.instance = Some(instance);
         }
         answer.map_err(|answer| CallError::Plugin { plugin: self.mould.name.clone(), answer })
@@ -108,6 +123,7 @@ impl<W: World> Plugin<W> {
     /// Ends the instance because its answer cannot be.
     pub(crate) fn refuse(&mut self, function: &'static str, why: String) -> CallError {
         self.instance = None;
+        self.costs.memory = 0;
         self.mould.fault(function, FaultKind::BadAnswer(why))
     }
 }

@@ -51,6 +51,9 @@ pub struct Requires {
     /// files, by its names for them
     #[serde(default)]
     pub files: BTreeSet<String>,
+    /// requests over HTTP, to origins and with secrets of the operator's choice
+    #[serde(default)]
+    pub http: bool,
     /// a durable memory
     #[serde(default)]
     pub state: bool,
@@ -111,6 +114,12 @@ impl Manifest {
             match spec.grants.files.get(name) {
                 Some(grant) => drop(allowed.files.insert(name.clone(), grant.clone())),
                 None => lines.push(format!("grant.files.{name} = \"{name}.jsonl\"")),
+            }
+        }
+        if self.requires.http {
+            allowed.http.clone_from(&spec.grants.http);
+            if allowed.http.is_none() {
+                lines.push("grant.http.origins = [\"https://example.org\"]".to_owned());
             }
         }
         if self.requires.state {

@@ -10,6 +10,7 @@ use crate::bindings::v0::sink::latido::plugin::types::Subject;
 use crate::bindings::v0::strategy::ResumeStrategy;
 use crate::bindings::v0::strategy::exports::latido::plugin::strategy::{Decision, Observation, Output, Situation};
 use crate::capability::log::printable;
+use crate::costs::Costs;
 use crate::entries::Entries;
 use crate::error::CallError;
 use crate::instance::Plugin;
@@ -47,6 +48,11 @@ macro_rules! about {
             /// What it says of itself.
             pub fn description(&self) -> &Description {
                 &self.description
+            }
+
+            /// What it has used since it was loaded.
+            pub fn costs(&self) -> Costs {
+                self.plugin.costs
             }
 
             /// Whether its instance is still there; after a fault there is none until the next call.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::state::StateStore;
+use crate::web::HttpGrant;
 
 /// The kind of a plugin; each is a world of the WIT package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,6 +84,8 @@ pub struct Grants {
     pub sql: BTreeMap<String, SqlGrant>,
     /// Files by the plugin's name for them.
     pub files: BTreeMap<String, FileGrant>,
+    /// Requests over HTTP.
+    pub http: Option<HttpGrant>,
     /// The plugin's durable memory.
     pub state: Option<Arc<dyn StateStore>>,
 }
@@ -92,6 +95,7 @@ impl fmt::Debug for Grants {
         f.debug_struct("Grants")
             .field("sql", &self.sql)
             .field("files", &self.files)
+            .field("http", &self.http)
             .field("state", &self.state.is_some())
             .finish()
     }
@@ -162,6 +166,10 @@ pub struct Limits {
     pub sql_result: usize,
     /// Pages of 4 KiB in one database.
     pub sql_pages: u32,
+    /// Time of one request over HTTP, redirects included.
+    pub http: Duration,
+    /// Bytes of one request's body and of its answer's.
+    pub http_body: usize,
     /// Calls after which a healthy instance is replaced, since linear memory never shrinks.
     pub calls: u64,
 }
@@ -186,6 +194,9 @@ impl Limits {
             log_lines: 100,
             sql_result: 16 << 20,
             sql_pages: 262_144, // 1 GiB
+            // Less than the wall limit of a sink: a server that hangs is an answer, not the plugin's fault.
+            http: Duration::from_secs(8),
+            http_body: 1 << 20,
             calls: 10_000,
         }
     }

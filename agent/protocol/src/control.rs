@@ -84,6 +84,11 @@ pub enum Request {
     },
     /// All workers and targets at one moment.
     Workers,
+    /// Load a plugin again from its file, and forget its faults. Answered by `done` when it works.
+    ReloadPlugin {
+        /// its name in the config
+        plugin: String,
+    },
 }
 
 /// What a check says of itself.

@@ -1,5 +1,7 @@
 //! `latido status --json`: one document over all subjects, the same with and without an agent.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::files::{Budget, Identity, Spent};
@@ -38,13 +40,13 @@ pub struct AgentStatus {
 }
 
 /// One plugin as the agent sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PluginStatus {
     /// its name in the config
     pub name: String,
     /// sink, rule or strategy
     pub kind: String,
-    /// `active`, `backing-off`, `quarantined` or `refused`
+    /// `loading`, `active`, `faulty`, `backing-off`, `quarantined` or `refused`
     pub state: String,
     /// faults since the agent started
     pub faults: u64,
@@ -54,6 +56,27 @@ pub struct PluginStatus {
     pub cursor: Option<u64>,
     /// for a sink: entries set aside because they could not be delivered
     pub set_aside: u64,
+    /// faults since the agent started, by kind: `trap`, `cpu-deadline`, `wall-deadline`, `memory`, `exit`, `bad-answer`
+    #[serde(default)]
+    pub faults_by_kind: BTreeMap<String, u64>,
+    /// for a sink: how far its cursor is behind the end of the journal, in entries of any kind
+    #[serde(default)]
+    pub queue: Option<u64>,
+    /// for a sink: entries that it lost because it was too far behind
+    #[serde(default)]
+    pub lost: u64,
+    /// calls since it was loaded
+    #[serde(default)]
+    pub calls: u64,
+    /// instances made since it was loaded: more than one after faults, and when one was worn out
+    #[serde(default)]
+    pub instances: u64,
+    /// time in calls since it was loaded
+    #[serde(default)]
+    pub busy_s: Span,
+    /// memory of its instance, in bytes; 0 where there is none
+    #[serde(default)]
+    pub memory_bytes: u64,
 }
 
 /// What kind of subject it is.

@@ -80,7 +80,7 @@ fn text(out: &mut String, value: &str) {
 }
 
 /// A moment in UTC, with milliseconds. The calendar is Howard Hinnant's `civil_from_days`.
-fn rfc3339(millis: u64) -> String {
+pub(crate) fn rfc3339(millis: u64) -> String {
     let (days, rest) = (millis / 86_400_000, millis % 86_400_000);
     let shifted = days + 719_468; // days since 0000-03-01
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);

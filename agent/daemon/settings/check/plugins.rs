@@ -52,7 +52,11 @@ impl Check<'_> {
                 }
             }
         }
-        Grant { sql: table.sql, files: table.files }
+        let base = self.base;
+        let http = table
+            .http
+            .map(|http| http.settings(base, |key, why| self.refuse(&format!("{path}.grant.http.{key}"), why, None)));
+        Grant { sql: table.sql, files: table.files, http }
     }
 
     fn limits(&mut self, path: &str, table: LimitsTable) -> PluginLimits {

@@ -1,14 +1,7 @@
 //! Capabilities that nobody is granted: each call answers `denied`.
 
-use crate::bindings::v0::sink::latido::plugin::http;
 use crate::bindings::v0::strategy::latido::plugin::workspace;
 use crate::guest::Guest;
-
-impl http::Host for Guest {
-    async fn send(&mut self, _request: http::Request) -> Result<http::Response, http::HttpError> {
-        Err(http::HttpError::Denied("`http` is not granted".to_owned()))
-    }
-}
 
 impl workspace::Host for Guest {
     async fn look(&mut self, _path: String) -> Result<workspace::Entry, workspace::WorkspaceError> {

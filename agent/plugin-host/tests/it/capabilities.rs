@@ -4,12 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use latido_plugin_host::{
-    CallError, Durability, FaultKind, FileGrant, Kind, MemoryState, PluginError, PluginSpec, Sink, SqlGrant,
-};
+use latido_plugin_host::{Durability, FaultKind, FileGrant, Kind, MemoryState, PluginSpec, SqlGrant};
 use serde_json::{Value, json};
 
-use crate::support::{World, beat, guest, misbehaving};
+use crate::support::{World, beat, guest, misbehaving, told};
 
 /// The plugin that tries what its settings say, with everything granted that it asks for.
 fn probe(world: &World, settings: Value) -> PluginSpec {
@@ -17,15 +15,9 @@ fn probe(world: &World, settings: Value) -> PluginSpec {
     spec.settings = settings;
     spec.grants.sql.insert("main".into(), world.path("main.db").into());
     spec.grants.files.insert("main".into(), world.path("main.txt").into());
+    spec.grants.http = Some(latido_plugin_host::HttpGrant::to([]));
     spec.grants.state = Some(Arc::new(MemoryState::default()));
     spec
-}
-
-async fn told(sink: &mut Sink) -> Vec<String> {
-    match sink.write(&beat(1)).await {
-        Err(CallError::Plugin { answer: PluginError::Other(text), .. }) => text.lines().map(str::to_owned).collect(),
-        other => panic!("{other:?}"),
-    }
 }
 
 async fn tried(world: &World, settings: Value) -> Vec<String> {
@@ -83,6 +75,17 @@ async fn another_name_than_the_granted_one_is_denied() {
     assert_eq!(answers.len(), 2);
     assert!(answers[0].contains("Denied(\"the database `other` is not granted\")"), "{answers:?}");
     assert!(answers[1].contains("Denied(\"the file `other` is not granted\")"), "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_path_in_place_of_a_name_is_no_file_that_was_granted() {
+    let world = World::new();
+    for name in ["../main", "/etc/passwd", "main/../main", "main\0", "./main", ""] {
+        let answers =
+            tried(&world, json!({ "file": name, "append": ["x\n"], "database": name, "query": ["SELECT 1"] })).await;
+        assert!(answers.iter().all(|answer| answer.contains("Denied(")) && answers.len() == 2, "{name}: {answers:?}");
+    }
+    assert!(!world.path("main.txt").exists() && !world.path("main.db").exists());
 }
 
 #[tokio::test]
@@ -282,8 +285,8 @@ fn text(path: &Path) -> String {
 #[test]
 fn every_guest_has_a_test() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
-    let sources: String =
-        std::fs::read_dir(tests).unwrap().map(|entry| text(&entry.unwrap().path())).collect::<Vec<_>>().concat();
+    let files = std::fs::read_dir(tests).unwrap().map(|entry| entry.unwrap().path());
+    let sources: String = files.filter(|path| path.is_file()).map(|path| text(&path)).collect();
     let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests");
     let mut seen = 0;
     for entry in std::fs::read_dir(guests).unwrap() {

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::support::{World, beat, beats, builtin, fault, guest, misbehaving, subject, write};
 
 #[expect(clippy::disallowed_methods, reason = "the test measures how long a call takes")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
@@ -195,6 +195,63 @@ async fn an_acknowledgement_of_what_was_not_sent_is_refused() {
     let mut sink = world.host.load_sink(misbehaving("never", "forge-acknowledgement")).await.unwrap();
     let ended = fault(sink.write(&beat(7)).await);
     assert!(matches!(&ended, FaultKind::BadAnswer(why) if why.contains("acknowledged entry 8")), "{ended:?}");
+}
+
+#[tokio::test]
+async fn single_entries_are_refused_in_words_that_cannot_forge_a_line() {
+    let world = World::new();
+    let mut sink = world.host.load_sink(misbehaving("never", "refuse-third")).await.unwrap();
+    let said = sink.write(&beats(1..=5)).await.unwrap();
+    assert_eq!(said.durable, 5);
+    let refused: Vec<(u64, &str)> = said.refused.iter().map(|refusal| (refusal.sequence, &*refusal.why)).collect();
+    assert_eq!(refused, [(3, r"not\nthis one")]);
+    let mut sink = world.host.load_sink(misbehaving("never", "refuse-foreign")).await.unwrap();
+    let ended = fault(sink.write(&beats(1..=5)).await);
+    assert!(matches!(&ended, FaultKind::BadAnswer(why) if why.contains("refused entry 12")), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_sink_that_acknowledges_less_each_time_is_left_alone_and_loses_nothing() {
+    let world = World::new();
+    let mut sink = world.host.load_sink(misbehaving("never", "acknowledge-less")).await.unwrap();
+    let mut told = Vec::new();
+    for _ in 0..4 {
+        told.push(write(&mut sink, &beats(10..=12)).await.unwrap());
+    }
+    assert_eq!(told, [12, 11, 10, 9], "each is less, and none is a fault: a sink that buffers may begin anew");
+}
+
+#[tokio::test]
+async fn c256_a_destructor_without_an_end_is_ended() {
+    let world = World::new();
+    let endless =
+        r#"(func (export "cabi_post_latido:plugin/lifecycle@0.2.0#describe") (param i32) (loop $again (br $again)))"#;
+    let mut spec = PluginSpec::new("bad", Kind::Sink, raw_sink(endless, ""));
+    spec.limits.cpu = Duration::from_millis(200);
+    let error = world.host.load_sink(spec).await.map(drop).unwrap_err();
+    let LoadError::Start { source, .. } = error else { panic!("{error}") };
+    assert_eq!(source.fault().unwrap().kind, FaultKind::CpuDeadline(Duration::from_millis(200)));
+}
+
+#[tokio::test]
+async fn an_instance_is_renewed_by_calls_and_by_memory() {
+    let world = World::new();
+    let mut spec = misbehaving("never", "");
+    spec.limits.calls = 3; // its description was the first
+    let mut sink = world.host.load_sink(spec.clone()).await.unwrap();
+    for _ in 0..4 {
+        sink.flush().await.unwrap();
+    }
+    assert_eq!((sink.costs().calls, sink.costs().instances), (5, 2));
+    spec.limits.calls = 10_000;
+    let sink = world.host.load_sink(spec.clone()).await.unwrap();
+    let used = sink.costs().memory;
+    assert!(used > 0);
+    spec.limits.memory = used * 5 / 4; // what it holds is more than three quarters of it
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    assert!(!sink.is_warm() && sink.costs().memory == 0);
+    sink.flush().await.unwrap();
+    assert_eq!(sink.costs().instances, 2);
 }
 
 #[tokio::test]

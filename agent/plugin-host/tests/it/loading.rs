@@ -45,6 +45,18 @@ async fn c260_what_is_no_plugin_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn compiled_code_and_what_is_too_large_are_refused_unread() {
+    let world = World::new();
+    world.host.load_strategy(PluginSpec::new("script", Kind::Strategy, builtin("script"))).await.map(drop).unwrap();
+    let error = refusal(&world, std::fs::read(compiled(&world.path("cache"))).unwrap()).await;
+    assert!(error.to_string().contains("compiled code, which is never accepted"), "{error}");
+    let mut large = builtin("script").to_vec();
+    large.resize(latido_plugin_host::COMPONENT_MAX + 1, 0);
+    let error = refusal(&world, large).await;
+    assert!(matches!(error, LoadError::TooLarge { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn c260_a_truncated_component_is_refused_wherever_it_ends() {
     let world = World::new();
     let whole = builtin("jsonl");
@@ -105,7 +117,10 @@ async fn what_is_asked_for_and_not_granted_comes_with_the_lines_to_paste() {
     };
     let LoadError::NotGranted { plugin, lines } = error else { panic!("{error}") };
     assert_eq!(plugin, "history");
-    assert_eq!(lines, "grant.sql.main = \"main.db\"\ngrant.files.main = \"main.jsonl\"\ngrant.state = true");
+    assert_eq!(
+        lines,
+        "grant.sql.main = \"main.db\"\ngrant.files.main = \"main.jsonl\"\ngrant.http.origins = [\"https://example.org\"]\ngrant.state = true"
+    );
 }
 
 #[tokio::test]

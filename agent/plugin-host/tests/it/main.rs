@@ -4,7 +4,14 @@
 mod builtin;
 mod capabilities;
 mod faults;
+<<<<<<< HEAD
 mod killed;
+=======
+mod http;
+>>>>>>> host
 mod limits;
 mod loading;
+mod rules;
+mod server;
 mod support;
+mod webhook;

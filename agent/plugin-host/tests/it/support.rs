@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latido_plugin_host::{
-    CallError, Entries, FaultKind, Field, Host, HostSettings, Kind, PluginSpec, Says, Sink, Subject, SubjectKind,
-    Verdict,
+    CallError, Entries, FaultKind, Field, Host, HostSettings, Kind, PluginError, PluginSpec, Says, Sink, Subject,
+    SubjectKind, Verdict,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -127,6 +127,14 @@ pub(crate) fn subject(name: &str, verdict: Verdict) -> Subject {
         epoch: 1,
         errors: 0,
         attributes: Vec::new(),
+    }
+}
+
+/// What a guest that tries things was answered, a line each.
+pub(crate) async fn told(sink: &mut Sink) -> Vec<String> {
+    match sink.write(&beat(1)).await {
+        Err(CallError::Plugin { answer: PluginError::Other(text), .. }) => text.lines().map(str::to_owned).collect(),
+        other => panic!("{other:?}"),
     }
 }
 

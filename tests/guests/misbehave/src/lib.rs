@@ -3,6 +3,7 @@
 //! It has no manifest: whatever it calls, it has not asked for.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 mod bindings {
     wit_bindgen::generate!({ path: "../../../wit", world: "storage-sink" });
@@ -11,11 +12,14 @@ mod bindings {
 }
 
 use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
-use bindings::exports::latido::plugin::sink::{Acknowledgement, Batch, Guest as Sink, PluginError};
+use bindings::exports::latido::plugin::sink::{Acknowledgement, Batch, Guest as Sink, PluginError, Refusal};
 use bindings::latido::plugin::{files, http, log, sql, state};
 
 /// Where it misbehaves, and what it does there.
 static PLAN: Mutex<(String, String)> = Mutex::new((String::new(), String::new()));
+
+/// How often it was given a batch.
+static CALLS: AtomicU64 = AtomicU64::new(0);
 
 struct Misbehave;
 
@@ -44,8 +48,18 @@ impl Sink for Misbehave {
         misbehave("write", &batch.sequences)?;
         let newest = batch.sequences.last().copied().unwrap_or(0);
         let what = PLAN.lock().unwrap().1.clone();
-        let durable = if what == "forge-acknowledgement" { newest + 1 } else { newest };
-        Ok(Acknowledgement { durable, refused: Vec::new() })
+        let durable = match what.as_str() {
+            "forge-acknowledgement" => newest + 1,
+            "acknowledge-less" => newest.saturating_sub(CALLS.fetch_add(1, Ordering::Relaxed)),
+            _ => newest,
+        };
+        let refused = match what.as_str() {
+            "refuse-third" => batch.sequences.iter().filter(|sequence| **sequence % 10 == 3).copied().collect(),
+            "refuse-foreign" => vec![newest + 7],
+            _ => Vec::new(),
+        };
+        let refused = refused.into_iter().map(|sequence| Refusal { sequence, why: "not\nthis one".into() }).collect();
+        Ok(Acknowledgement { durable, refused })
     }
 
     fn flush() -> Result<(), PluginError> {
@@ -73,6 +87,7 @@ fn misbehave(place: &str, batch: &[u64]) -> Result<(), PluginError> {
         "huge-text" => return Err(PluginError::Other("x".repeat(48 << 20))),
         "panic-on-third" if batch.iter().any(|sequence| sequence % 10 == 3) => panic!("entry 3 cannot be borne"),
         "refuse" => return Err(PluginError::Permanent("never".into())),
+        "refuse-settings" => return Err(PluginError::InvalidConfig("not these".into())),
         "retry-later" => return Err(PluginError::RetryAfter(1500)),
         "call-ungranted" => return Err(PluginError::Other(call_everything())),
         _ => {}

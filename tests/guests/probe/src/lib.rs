@@ -1,9 +1,11 @@
 //! A sink that tries what the settings say and tells what was answered.
 //!
 //! Settings: `{"execute": [statement, …], "query": [statement, …], "append": [line, …], "database": …, "file": …,
-//! "state": [[key, value or null], …]}`. `write` answers `other` with one line for each try.
+//! "state": [[key, value or null], …], "requests": [request, …]}`. `write` answers `other` with one line for each try.
 
 use std::sync::Mutex;
+
+mod requests;
 
 mod bindings {
     wit_bindgen::generate!({ path: "../../../wit", world: "storage-sink" });
@@ -61,6 +63,9 @@ impl Sink for Probe {
         let lines: String = list("append").iter().map(text).collect();
         if !lines.is_empty() {
             told.push(format!("{:?}", files::append(settings["file"].as_str().unwrap_or("main"), &lines)));
+        }
+        for request in list("requests") {
+            told.push(requests::sent(&request));
         }
         for pair in list("state") {
             let key = text(&pair[0]);

@@ -323,10 +323,7 @@ mod tests {
             name: name.to_owned(),
             kind: kind.to_owned(),
             state: "active".to_owned(),
-            faults: 0,
-            detail: None,
-            cursor: None,
-            set_aside: 0,
+            ..PluginStatus::default()
         };
         let mut found = PLUGINS.map(plugin).to_vec();
         assert!(plugins(&found).unwrap().starts_with("sink history, "));

@@ -1,0 +1,117 @@
+//! A sink that sends entries to a web address: one request in a call, with one entry or a few, put together from templates.
+//!
+//! A request that was answered well is acknowledged at once, so that nothing is sent twice but after a crash between the
+//! answer and the agent's note of it. The plugin keeps nothing between calls and knows no secret.
+
+mod answer;
+#[path = "../../guest/entries.rs"]
+mod entries;
+#[path = "../../jsonl/src/line.rs"]
+mod line;
+mod message;
+mod presets;
+mod settings;
+mod template;
+
+#[expect(unsafe_code, reason = "generated: the exports of a component")]
+mod bindings {
+    wit_bindgen::generate!({ path: "../../wit", world: "storage-sink" });
+    use super::Webhook;
+    export!(Webhook with_types_in self);
+}
+
+use std::sync::OnceLock;
+
+use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
+use bindings::exports::latido::plugin::sink::{Acknowledgement, Batch, Guest as Sink, PluginError, Refusal};
+use bindings::latido::plugin::http::{self, Header, Request, Signature};
+use message::Message;
+use settings::Settings;
+use template::Escape;
+
+#[used]
+#[expect(unsafe_code, reason = "a custom section is how the host finds the manifest")]
+#[unsafe(link_section = "latido:manifest")]
+static MANIFEST: [u8; include_bytes!("../plugin.toml").len()] = *include_bytes!("../plugin.toml");
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+struct Webhook;
+
+impl Lifecycle for Webhook {
+    fn describe() -> Description {
+        Description {
+            name: "webhook".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            summary: "Sends entries to a web address: chats, pagers, mail, or a server of your own".into(),
+            settings_schema: settings::schema(),
+        }
+    }
+
+    fn configure(settings: String) -> Result<(), PluginError> {
+        let settings = settings::read(&settings).map_err(PluginError::InvalidConfig)?;
+        SETTINGS.set(settings).map_err(|_| PluginError::Other("configured twice".into()))
+    }
+}
+
+impl Sink for Webhook {
+    fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
+        let settings = SETTINGS.get().ok_or_else(|| PluginError::Other("not configured".into()))?;
+        let messages: Vec<Message> =
+            entries::of(&batch).take(settings.batch_max).map(|entry| Message::of(&batch, &entry, settings)).collect();
+        let Some(durable) = messages.last().map(|message| message.sequence) else {
+            return Ok(Acknowledgement { durable: 0, refused: Vec::new() });
+        };
+        let answered = http::send(&request(settings, &messages));
+        let refused = match answer::meaning(answered)? {
+            answer::Meaning::Taken => Vec::new(),
+            answer::Meaning::Refused(why) => {
+                messages.iter().map(|message| Refusal { sequence: message.sequence, why: why.clone() }).collect()
+            }
+        };
+        Ok(Acknowledgement { durable, refused })
+    }
+
+    fn flush() -> Result<(), PluginError> {
+        Ok(()) // nothing is buffered
+    }
+}
+
+/// Puts a request together. There is at least one message.
+fn request(settings: &Settings, messages: &[Message]) -> Request {
+    let Some(first) = messages.first() else { return template::empty_request() };
+    let mut body = Vec::new();
+    if settings.is_list {
+        body.push(template::text("["));
+    }
+    for (index, message) in messages.iter().enumerate() {
+        if index > 0 {
+            body.push(template::text(","));
+        }
+        body.extend(template::body(&settings.body, &settings.values, message, settings.escape));
+    }
+    if settings.is_list {
+        body.push(template::text("]"));
+    }
+    let header = |(name, value): &(String, template::Template)| Header {
+        name: name.clone(),
+        value: template::parts(value, &settings.values, first, Escape::Header),
+    };
+    let signature = settings.signature.as_ref().map(|signature| Signature {
+        algorithm: "hmac-sha256".into(),
+        secret: signature.secret.clone(),
+        before: template::plain(&signature.before, &settings.values, first),
+        header: signature.header.clone(),
+        prefix: signature.prefix.clone(),
+        form: signature.form,
+    });
+    Request {
+        method: settings.method.clone(),
+        url: template::parts(&settings.url, &settings.values, first, Escape::Address),
+        headers: settings.headers.iter().map(header).collect(),
+        body,
+        signature,
+        within: None,
+        redirects: settings::REDIRECTS,
+    }
+}
