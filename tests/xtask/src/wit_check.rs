@@ -166,19 +166,14 @@ fn function_shape(resolve: &Resolve, function: &wit_parser::Function) -> String 
     let params: Vec<String> =
         function.params.iter().map(|param| format!("{}: {}", param.name, type_shape(resolve, &param.ty))).collect();
     let result = function.result.as_ref().map(|result| format!(" -> {}", type_shape(resolve, result)));
-    let kind = match &function.kind {
-        FunctionKind::Freestanding => "func",
-        other => return format!("{other:?}({})", params.join(", ")),
-    };
+    let kind =
+        if function.kind == FunctionKind::Freestanding { "func".to_owned() } else { format!("{:?}", function.kind) };
     format!("{kind}({}){}", params.join(", "), result.unwrap_or_default())
 }
 
 /// A type where it is used: its name, or its shape where it has none.
 fn type_shape(resolve: &Resolve, ty: &Type) -> String {
-    match ty {
-        Type::Id(id) => named_shape(resolve, *id),
-        other => format!("{other:?}").to_lowercase(),
-    }
+    if let Type::Id(id) = ty { named_shape(resolve, *id) } else { format!("{ty:?}").to_lowercase() }
 }
 
 fn named_shape(resolve: &Resolve, id: TypeId) -> String {
@@ -186,6 +181,7 @@ fn named_shape(resolve: &Resolve, id: TypeId) -> String {
     definition.name.clone().unwrap_or_else(|| definition_shape(resolve, &definition.kind))
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "kinds that the package has none of, and whatever wit-parser adds")]
 fn definition_shape(resolve: &Resolve, kind: &TypeDefKind) -> String {
     let shape = |ty: &Type| type_shape(resolve, ty);
     let maybe = |ty: &Option<Type>| ty.as_ref().map_or_else(|| "_".to_owned(), shape);
