@@ -166,11 +166,8 @@ fn function_shape(resolve: &Resolve, function: &wit_parser::Function) -> String 
     let params: Vec<String> =
         function.params.iter().map(|param| format!("{}: {}", param.name, type_shape(resolve, &param.ty))).collect();
     let result = function.result.as_ref().map(|result| format!(" -> {}", type_shape(resolve, result)));
-    let kind = if matches!(function.kind, FunctionKind::Freestanding) {
-        "func".to_owned()
-    } else {
-        format!("{:?}", function.kind)
-    };
+    let kind =
+        if function.kind == FunctionKind::Freestanding { "func".to_owned() } else { format!("{:?}", function.kind) };
     format!("{kind}({}){}", params.join(", "), result.unwrap_or_default())
 }
 
@@ -184,10 +181,7 @@ fn named_shape(resolve: &Resolve, id: TypeId) -> String {
     definition.name.clone().unwrap_or_else(|| definition_shape(resolve, &definition.kind))
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "the enum is the parser's, and the package has none of the rest: what changes in one shows all the same"
-)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "kinds that the package has none of, and whatever wit-parser adds")]
 fn definition_shape(resolve: &Resolve, kind: &TypeDefKind) -> String {
     let shape = |ty: &Type| type_shape(resolve, ty);
     let maybe = |ty: &Option<Type>| ty.as_ref().map_or_else(|| "_".to_owned(), shape);
@@ -213,7 +207,7 @@ fn definition_shape(resolve: &Resolve, kind: &TypeDefKind) -> String {
         TypeDefKind::List(ty) => format!("list<{}>", shape(ty)),
         TypeDefKind::Result(result) => format!("result<{}, {}>", maybe(&result.ok), maybe(&result.err)),
         TypeDefKind::Type(ty) => shape(ty),
-        other => format!("{other:?}"),
+        other => format!("{other:?}"), // the package has none of these; what changes in one shows all the same
     }
 }
 

@@ -113,8 +113,8 @@ async fn answer(
             {}
         }
         Answer::Drip => {
-            let mut bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n".iter().chain(std::iter::repeat(&b'x'));
-            while let Some(byte) = bytes.next() {
+            let bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n".iter().chain(std::iter::repeat(&b'x'));
+            for byte in bytes {
                 if stream.write_all(&[*byte]).await.is_err() {
                     return;
                 }

@@ -245,9 +245,8 @@ async fn settings_with_a_mistake_are_refused_with_what_is_known() {
         (json!({ "url": "https://a", "signature": { "header": "x" } }), "`signature.secret` is missing"),
         (json!({ "url": "https://a", "colour": "red" }), "unknown setting `colour`"),
     ] {
-        let error = match world.host.load_sink(spec(&world, &[], settings.clone(), &[])).await {
-            Ok(_) => panic!("{settings} was taken"),
-            Err(error) => error,
+        let Err(error) = world.host.load_sink(spec(&world, &[], settings.clone(), &[])).await else {
+            panic!("{settings} was taken")
         };
         assert!(matches!(&error, LoadError::Start { .. }), "{error}");
         let cause = std::error::Error::source(&error).unwrap().to_string();
