@@ -29,6 +29,8 @@ enum Input {
     Fact(Fact),
     Question(Question),
     Registry(Box<registry::Question>, oneshot::Sender<Reply>),
+    /// The life is over, whoever still holds a handle.
+    End,
 }
 
 /// Questions whose answer waits for the store. Beyond it those are forgotten whose asker has gone.
@@ -48,7 +50,7 @@ pub(crate) struct Flows {
     pub(crate) changed: mpsc::UnboundedReceiver<SubjectName>,
     /// the journal's newest entry
     pub(crate) sequence: watch::Receiver<u64>,
-    /// ends when every handle is gone and the last step is done
+    /// ends when it was told to, or every handle is gone, and the last step is done
     pub(crate) thread: JoinHandle<()>,
 }
 
@@ -118,6 +120,12 @@ impl DriverHandle {
         answer.recv().map_err(|_| Ended)
     }
 
+    /// Lets the thread end when it has taken in what was told and asked before. Whoever asks later is answered that it has
+    /// ended: a task that is in the middle of something holds no life up.
+    pub(crate) async fn end(&self) {
+        let _ended = self.send(Input::End).await;
+    }
+
     async fn send(&self, input: Input) -> Result<(), Ended> {
         match self.inputs.try_send(input) {
             Ok(()) => Ok(()),
@@ -152,12 +160,13 @@ impl Thread {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             let inputs: Vec<Input> = first.into_iter().chain(self.queue.try_iter()).take(STEP_MAX).collect();
-            let (mut facts, mut questions) = (Vec::new(), Vec::new());
+            let (mut facts, mut questions, mut ends) = (Vec::new(), Vec::new(), false);
             for input in inputs {
                 match input {
                     Input::Fact(fact) => facts.push(fact),
                     Input::Question(question) => questions.push(question),
                     Input::Registry(question, asker) => facts.push(self.asked(question, asker)),
+                    Input::End => ends = true,
                 }
             }
             let output = self.driver.step(facts, clock::reading());
@@ -171,6 +180,9 @@ impl Thread {
                 question(&mut self.driver);
             }
             self.driver.rest(clock::reading());
+            if ends {
+                break;
+            }
         }
         // What was told last is written before the end.
         let output = self.driver.step(Vec::new(), clock::reading());

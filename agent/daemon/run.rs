@@ -247,6 +247,7 @@ async fn live(
     let (what, jobs_then) =
         if matches!(result, Ok(Some(_))) { ("config-read-again", RUN_ON) } else { ("stopped", of_jobs()) };
     note(&driver, what, jobs_then.to_owned()).await;
+    driver.end().await;
     drop((driver, jobs, plugins, acting, serving));
     let ended = joined(thread, written).await;
     // The place is given up last.

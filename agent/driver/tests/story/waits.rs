@@ -142,7 +142,8 @@ fn a_launch_under_way_that_carries_out_a_resume_begins_a_new_series_however_it_i
     let ways: [(&str, Way); 3] = [("started", started), ("seen", seen), ("ended", failed)];
     for ((way, tell), by_hand) in ways.into_iter().flat_map(|way| [(way, true), (way, false)]) {
         let mut world = World::new(MemoryStore::default());
-        let found = with(found_lost(&world, 2, |_| {}), |found| found.job.settings.resume.max_attempts = 3);
+        let found =
+            with(found_lost(&world, 2, |_| {}), |found| found.job.settings.resume.max_attempts = CountLimit::At(3));
         world.step(vec![found]);
         world.pass(200 * SECOND);
         let attempt = AttemptName { job: crate::world::name(), number: 2, epoch: 2 };

@@ -4,11 +4,8 @@
 mod builtin;
 mod capabilities;
 mod faults;
-<<<<<<< HEAD
-mod killed;
-=======
 mod http;
->>>>>>> host
+mod killed;
 mod limits;
 mod loading;
 mod rules;
