@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::alerts::AlertsTable;
 use super::budget::BudgetTable;
+use super::entry_kind::EntryKind;
 use super::http::HttpTable;
 use super::launch::{LaunchTable, OnEndTable};
-use super::model::{EntryKind, PluginSource, StartMode};
+use super::model::{PluginSource, StartMode};
 use super::recording::RecordingTable;
 use super::text::{Size, Text};
 use super::watched::{CheckTable, ProcessTable};

@@ -8,6 +8,7 @@ mod alerts;
 mod budget;
 mod check;
 mod document;
+mod entry_kind;
 mod error;
 mod group;
 mod http;
@@ -26,14 +27,15 @@ mod watched;
 
 pub use alerts::AlertsSettings;
 pub use budget::{BudgetOverrides, MoneyLimit, parse_money_limit};
+pub use entry_kind::EntryKind;
 pub use error::{Problem, SettingsError};
 pub use http::HttpSettings;
 pub use launch::{
     LaunchOverrides, SizeLimit, Umask, on_end, parse_environment, parse_rlimit, parse_size_limit, parse_umask,
 };
 pub use model::{
-    AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, EntryKind, Grant, Overrides, PluginLimits,
-    PluginSettings, PluginSource, Policy, Settings, SinkSettings, StartMode,
+    AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, Grant, Overrides, PluginLimits, PluginSettings,
+    PluginSource, Policy, Settings, SinkSettings, StartMode,
 };
 pub use policy::{BackoffError, Complaint, VariableError, check_variable, parse_backoff};
 pub use recording::RecordingSettings;

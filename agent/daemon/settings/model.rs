@@ -14,6 +14,7 @@ use latido_protocol::{CountLimit, Limit, Redaction, Span, SubjectName};
 use super::Problem;
 use super::alerts::{AlertsSettings, AlertsTable};
 use super::budget::BudgetOverrides;
+use super::entry_kind::EntryKind;
 use super::http::HttpSettings;
 use super::launch::LaunchOverrides;
 use super::recording::RecordingSettings;
@@ -167,27 +168,6 @@ pub struct PluginLimits {
     pub call_for: Span,
     /// entries in one batch
     pub batch_max: NonZeroU32,
-}
-
-/// A kind of journal entry that a sink can ask for; named as [`latido_protocol::journal::Body::kind`] names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EntryKind {
-    /// a change of verdict
-    Transition,
-    /// a change of phase
-    Phase,
-    /// an attempt began
-    AttemptStarted,
-    /// an attempt ended
-    AttemptEnded,
-    /// a lease ran out and its attempt was given up
-    LeaseExpired,
-    /// an alert began or ended
-    Alert,
-    /// a sampled beat
-    Beat,
-    /// the agent about itself
-    Agent,
 }
 
 /// A job of the config.
@@ -385,18 +365,4 @@ impl Default for Settings {
             warnings: Vec::new(),
         }
     }
-}
-
-impl EntryKind {
-    /// All kinds.
-    pub const ALL: [Self; 8] = [
-        Self::Transition,
-        Self::Phase,
-        Self::AttemptStarted,
-        Self::AttemptEnded,
-        Self::LeaseExpired,
-        Self::Alert,
-        Self::Beat,
-        Self::Agent,
-    ];
 }

@@ -10,7 +10,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::model::{EntryKind, PluginSource, StartMode};
+use super::entry_kind::EntryKind;
+use super::model::{PluginSource, StartMode};
 use super::nearest::nearest;
 use super::parse_backoff;
 

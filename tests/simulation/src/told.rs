@@ -9,6 +9,15 @@ use latido_protocol::files::{Orphans, Want, Wanted};
 use crate::checks::Excuse;
 use crate::world::World;
 
+/// What a strategy's word excuses.
+fn excuse_of(proposal: Proposal) -> Option<Excuse> {
+    match proposal {
+        Proposal::Hold | Proposal::Failed => Some(Excuse::StrategyHeld),
+        Proposal::GiveUp => Some(Excuse::StrategyGaveUp),
+        Proposal::Launch | Proposal::Wait(_) => None,
+    }
+}
+
 impl World {
     /// Takes note of what the agent is told.
     pub(crate) fn tell_reference(&mut self, fact: &Fact, sent_at: Duration) {
@@ -42,14 +51,7 @@ impl World {
             Fact::OrphanEnded { attempt, survivors } => {
                 (attempt.job.clone(), (!survivors.is_empty()).then_some(Excuse::Survivors))
             }
-            Fact::StrategyAnswered { attempt, proposal, .. } => {
-                let excuse = match proposal {
-                    Proposal::Hold | Proposal::Failed => Some(Excuse::StrategyHeld),
-                    Proposal::GiveUp => Some(Excuse::StrategyGaveUp),
-                    Proposal::Launch | Proposal::Wait(_) => None,
-                };
-                (attempt.job.clone(), excuse)
-            }
+            Fact::StrategyAnswered { attempt, proposal, .. } => (attempt.job.clone(), excuse_of(*proposal)),
             Fact::WantChanged { job, wanted } => {
                 let Some(job) = self.job_of(job.as_str()) else { return };
                 let next = self.reference.jobs[job].next_epoch();

@@ -1,7 +1,8 @@
 //! What the config says of plugins: where each comes from, what it is granted, what it may use.
 
 use super::super::document::{GrantTable, LimitsTable, PluginTable, SinkTable};
-use super::super::model::{EntryKind, Grant, PluginLimits, PluginSettings, PluginSource, SinkSettings};
+use super::super::entry_kind::EntryKind;
+use super::super::model::{Grant, PluginLimits, PluginSettings, PluginSource, SinkSettings};
 use super::super::nearest::nearest;
 use super::{BUILTIN_SINKS, Check, PLUGIN_MEMORY_MIN};
 
