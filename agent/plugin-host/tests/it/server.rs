@@ -114,11 +114,13 @@ async fn answer(
         }
         Answer::Drip => {
             let bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n".iter().chain(std::iter::repeat(&b'x'));
+            // How slow it is, is what it is for.
+            let mut pace = tokio::time::interval(Duration::from_millis(20));
             for byte in bytes {
+                pace.tick().await;
                 if stream.write_all(&[*byte]).await.is_err() {
                     return;
                 }
-                tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
     }
