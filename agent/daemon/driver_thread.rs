@@ -230,3 +230,24 @@ impl Thread {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_life_ends_by_a_word_whoever_still_holds_a_handle() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&folder.path().join("latido.db")).unwrap();
+        let (driver, flows) = DriverHandle::start(Driver::new(store, Duration::from_secs(300)).unwrap()).unwrap();
+        let held = driver.clone();
+        driver.tell(Fact::Noted { what: "before".to_owned(), detail: String::new() }).await.unwrap();
+        driver.end().await;
+        let joined = tokio::task::spawn_blocking(move || flows.thread.join().unwrap());
+        tokio::time::timeout(Duration::from_secs(60), joined).await.expect("the thread ends").unwrap();
+        assert!(held.ask(|_| ()).await.is_err(), "whoever asks later is told so");
+        assert_eq!(*flows.sequence.borrow(), 1, "what was told before is written");
+    }
+}
