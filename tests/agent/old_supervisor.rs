@@ -102,3 +102,21 @@ fn an_attempt_of_an_older_supervisor_is_heard_judged_and_resumed() {
     assert_eq!(world.end("a", 2).recorded_by, "supervisor");
     agent.end();
 }
+
+/// What a later version means by its words is not known, and the ttl of `a` is over when `b`, which has the same, is ended.
+#[test]
+fn an_attempt_of_a_later_supervisor_is_unknown_and_nothing_is_done_about_it() {
+    const BRIEF: [&str; 6] = ["--ttl", "1s", "--interval", "300ms", "--resume-on", "stale"];
+    let world = World::new();
+    detach(&world, "2", &BRIEF);
+    let agent = Agent::start(&world, BARE);
+    wait_until("the doubt", || world.status("a").verdict == Verdict::Unknown);
+    world.detach("b", &[&BRIEF[..], &["--backoff", "0s..0s"]].concat(), "latido beat; exec sleep 1000");
+    wait_until("the next attempt of b", || world.attempts("b").len() > 1);
+    let status = world.status("a");
+    assert_eq!((status.verdict, world.attempts("a")), (Verdict::Unknown, vec![1]));
+    assert!(status.reason.contains("version 2"), "{status:?}");
+    fs::write(world.home().join("end"), "").unwrap();
+    assert_eq!(world.end("a", 1).outcome.code, Some(5), "it lived until it was told to end");
+    agent.end();
+}

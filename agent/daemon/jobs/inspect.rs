@@ -44,8 +44,8 @@ pub struct AttemptFacts {
     pub records: AttemptRecords,
     /// whether it exists
     pub state: AttemptState,
-    /// why nothing can be told of the work itself although its supervisor lives, in words: it is stopped, or the work has
-    /// ended and that cannot be recorded yet
+    /// why nothing can be told of the work itself although its supervisor lives, in words: it is stopped, or of a later
+    /// latido, or the work has ended and that cannot be recorded yet
     pub doubt: Option<String>,
 }
 
@@ -136,11 +136,11 @@ pub fn look_at(folder: &JobDir, number: u32, damaged: &mut Vec<String>) -> Attem
     if state == AttemptState::Running {
         doubt = supervisor(folder, &records).as_ref().and_then(stopped);
         // Who is stopped answers nobody.
-        if doubt.is_none()
-            && let Some(told) = ask_status(&records)
-        {
-            doubt = told.trouble.unrecorded.as_ref().map(ToString::to_string);
-            records.status = Some(told);
+        if doubt.is_none() {
+            match ask_status(&records) {
+                Some(told) => (doubt, records.status) = (told.doubt(), Some(told)),
+                None => doubt.clone_from(&records.later),
+            }
         }
     }
     AttemptFacts { records, state, doubt }

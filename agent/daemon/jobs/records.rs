@@ -38,6 +38,8 @@ pub struct AttemptRecords {
     pub end: Option<End>,
     /// true when there is an ending that cannot be read
     pub end_is_damaged: bool,
+    /// why its status cannot be read where a later latido wrote it, in words
+    pub later: Option<String>,
 }
 
 /// True when the content itself is bad: reading it again will not help, and it may be rebuilt.
@@ -146,14 +148,17 @@ pub fn read_attempt(folder: &JobDir, number: u32, damaged: &mut Vec<String>) -> 
             (None, is_damage(&error))
         }
     };
+    let mut later = None;
     let status = match disk::read::<Status>(&attempt.status()) {
         Ok(status) => status,
         Err(error) => {
-            damaged.push(format!("cannot {}", latido_protocol::chain(&error)));
+            let cannot = format!("cannot {}", latido_protocol::chain(&error));
+            later = matches!(error, ReadError::NewerVersion { .. }).then(|| cannot.clone());
+            damaged.push(cannot);
             rebuilt_status(&attempt, start.as_ref(), damaged)
         }
     };
-    AttemptRecords { number, folder: attempt, start, status, end, end_is_damaged }
+    AttemptRecords { number, folder: attempt, start, status, end, end_is_damaged, later }
 }
 
 /// The latest sampled beat in place of a status that cannot be read.

@@ -10,8 +10,7 @@ use latido_driver::{AttemptName, Fact};
 use latido_process::Pidfd;
 use latido_protocol::attempt::{Answer, LINE_MAX, Request};
 use latido_protocol::files::{End, JobFile, Start, Status};
-use latido_protocol::{FORMAT_VERSION, disk, layout};
-use serde::Deserialize;
+use latido_protocol::{disk, layout};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Interest};
 use tokio::net::UnixStream;
@@ -118,11 +117,7 @@ async fn listen(driver: &DriverHandle, start: &Start, look_every: Duration) {
         if !matches!(got, Ok(1..)) || line.last() != Some(&b'\n') {
             return;
         }
-        let heard = understood(&line).and_then(|status| match &status.trouble.unrecorded {
-            Some(unrecorded) => Err(unrecorded.to_string()),
-            None => Ok(status),
-        });
-        let fact = match heard {
+        let fact = match understood(&line) {
             Ok(status) => Fact::Heard { status },
             // Its silence to this agent says nothing of the work.
             Err(detail) => Fact::LookFailed { attempt: AttemptName::of(start), detail },
@@ -133,30 +128,14 @@ async fn listen(driver: &DriverHandle, start: &Start, look_every: Duration) {
     }
 }
 
-/// What a supervisor says of its attempt, or in words why that cannot be taken: it may be older or newer than this agent. Older
-/// ones lack what was not known then, which has a meaning where it is absent.
+/// What a supervisor says of its attempt, or in words why that tells nothing of the work. It may be older than this agent, and
+/// lacks then what was not known, which has a meaning where it is absent; or later.
 fn understood(line: &[u8]) -> Result<Box<Status>, String> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        version: u32,
-    }
-    #[derive(Deserialize)]
-    struct Said {
-        status: Option<Versioned>,
-    }
-    let cannot_be_read = |error| format!("its supervisor said what cannot be read: {error}");
-    let said: Said = serde_json::from_slice(line).map_err(cannot_be_read)?;
-    if let Some(Versioned { version }) = said.status
-        && version > FORMAT_VERSION
-    {
-        return Err(format!(
-            "its supervisor speaks version {version}, and this agent knows versions up to {FORMAT_VERSION}"
-        ));
-    }
-    match serde_json::from_slice(line).map_err(cannot_be_read)? {
-        Answer::Status { status } => Ok(status),
-        Answer::Error { message } => Err(format!("its supervisor cannot {message}")),
-        Answer::Advice { .. } | Answer::Stopping => Err("its supervisor answers what it was not asked".to_owned()),
+    match serde_json::from_slice(line) {
+        Ok(Answer::Status { status }) => status.doubt().map_or(Ok(status), Err),
+        Ok(Answer::Error { message }) => Err(format!("its supervisor cannot {message}")),
+        Ok(Answer::Advice { .. } | Answer::Stopping) => Err("its supervisor answers what it was not asked".to_owned()),
+        Err(error) => Err(format!("its supervisor, of this latido or a later one, said what cannot be read: {error}")),
     }
 }
 

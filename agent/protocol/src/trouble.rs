@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Outcome;
 use crate::files::Status;
+use crate::{FORMAT_VERSION, Outcome};
 
 /// What a supervisor has trouble with while it does its other work. Nothing of it is a beat, and none of it ends a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,16 @@ impl Status {
     pub fn trouble_words(&self) -> Option<String> {
         let words: Vec<String> = self.unkilled().into_iter().chain(self.trouble.words()).collect();
         (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// Why nothing can be told of the work by this, although its supervisor speaks, in words: a later latido says it, and what
+    /// it means is not known; or the work has ended, and that is not recorded yet.
+    pub fn doubt(&self) -> Option<String> {
+        let Self { version, .. } = self;
+        let is_later = *version > FORMAT_VERSION;
+        let later =
+            || format!("its supervisor speaks version {version}, and this latido knows {FORMAT_VERSION} at most");
+        is_later.then(later).or_else(|| self.trouble.unrecorded.as_ref().map(ToString::to_string))
     }
 
     /// What SIGKILL has not ended, in words: the stop is not over, and no other attempt may begin.
