@@ -46,7 +46,7 @@ impl Client {
         let mut filled = filled::fill(request, &self.grant, self.body_max).await?;
         loop {
             let target = Target::parse(&filled.url)?;
-            self.judge(&target)?;
+            self.judge(&target, filled.is_origin_secret)?;
             let addresses = self.addresses(&target).await?;
             let answer = exchange::exchange(&target, &addresses, &filled, &self.tls, self.body_max).await?;
             let Some(next) = redirect(&answer, &target)? else { return Ok(readable(answer)) };
@@ -58,13 +58,15 @@ impl Client {
         }
     }
 
-    /// Judges an address by its text: its origin has to be one that was granted.
-    fn judge(&self, target: &Target) -> Result<(), HttpError> {
+    /// Judges an address by its text: its origin has to be one that was granted. Where the host filled a secret in, the plugin
+    /// is not told which origin it was: it may have put the secret there to read it in the answer.
+    fn judge(&self, target: &Target, is_secret: bool) -> Result<(), HttpError> {
         let origin = target.origin();
         if self.grant.origins.contains(&origin) {
             return Ok(());
         }
-        Err(HttpError::Denied(format!("the origin `{origin}` is not granted")))
+        let shown = if is_secret { "of an address with a secret".to_owned() } else { format!("`{origin}`") };
+        Err(HttpError::Denied(format!("the origin {shown} is not granted")))
     }
 
     /// What the name stands for, as far as it may be dialled.
@@ -121,7 +123,7 @@ fn followed(mut request: Filled, status: StatusCode, from: &Target, to: String) 
             request.headers.remove(name);
         }
     }
-    request.url = to;
+    (request.url, request.is_origin_secret) = (to, false);
     Ok(request)
 }
 

@@ -107,6 +107,26 @@ async fn a_request_goes_out_as_it_was_put_together_with_secrets_and_signature() 
 }
 
 #[tokio::test]
+async fn a_refusal_tells_a_plugin_no_secret_that_it_put_into_the_address() {
+    let world = World::new();
+    let mut grant = grant(&["https://granted.example".to_owned()]);
+    grant.secrets.insert("key".into(), file(&world, "key", "hunter2"));
+    let secret = json!({ "secret": "key" });
+    let urls = [
+        json!(["https://", secret, ".example/"]),
+        json!(["https://granted.example:", secret, "/"]),
+        json!(["http://", secret]),
+        json!([secret, "://granted.example"]),
+        json!(["https://granted.example@", secret]),
+        json!(["https://granted.example/", secret]),
+    ];
+    let requests: Vec<Value> = urls.iter().map(|url| json!({ "method": "GET", "url": url })).collect();
+    let told = answers(grant, json!(requests)).await;
+    assert_eq!(told.len(), urls.len());
+    assert!(!told.iter().any(|told| told.contains("hunter2")), "{told:?}");
+}
+
+#[tokio::test]
 async fn what_is_not_granted_is_denied_and_nobody_hears_of_it() {
     let server = Server::start("127.0.0.1", |_| Answer::text(200, "fine")).await;
     let other = Server::start("127.0.0.1", |_| Answer::text(200, "fine")).await;

@@ -144,20 +144,20 @@ async fn mail_goes_by_resend_with_its_key_and_once() {
 async fn presets_know_their_own_addresses() {
     let world = World::new();
     for (preset, values, expected) in [
-        ("slack", json!({}), "https://receiver.example"),
-        ("discord", json!({}), "https://receiver.example"),
-        ("teams", json!({}), "https://receiver.example"),
-        ("ntfy", json!({}), "https://ntfy.sh"),
-        ("pagerduty", json!({}), "https://events.pagerduty.com"),
-        ("telegram", json!({ "chat_id": "1" }), "https://api.telegram.org"),
-        ("resend", json!({ "from": "a", "to": "b" }), "https://api.resend.com"),
+        ("slack", json!({}), "of an address with a secret"),
+        ("discord", json!({}), "of an address with a secret"),
+        ("teams", json!({}), "of an address with a secret"),
+        ("ntfy", json!({}), "`https://ntfy.sh`"),
+        ("pagerduty", json!({}), "`https://events.pagerduty.com`"),
+        ("telegram", json!({ "chat_id": "1" }), "`https://api.telegram.org`"),
+        ("resend", json!({ "from": "a", "to": "b" }), "`https://api.resend.com`"),
     ] {
         let secrets = ["url", "topic", "routing_key", "token", "key"].map(|name| (name, "https://receiver.example/x"));
         let settings = json!({ "preset": preset, "values": values });
         let mut sink = world.host.load_sink(spec(&world, &[], settings, &secrets)).await.unwrap();
         let error = sink.write(&alert("firing")).await.unwrap_err();
         let Some(PluginError::Denied(what)) = error.answer() else { panic!("{preset}: {error}") };
-        assert!(what.contains(&format!("`{expected}`")), "{preset}: {what}");
+        assert!(what.contains(expected), "{preset}: {what}");
     }
 }
 

@@ -27,6 +27,8 @@ const AGENT: &str = concat!("latido/", env!("CARGO_PKG_VERSION"));
 pub(super) struct Filled {
     pub(super) method: Method,
     pub(super) url: String,
+    /// a secret may be a part of its origin
+    pub(super) is_origin_secret: bool,
     pub(super) headers: HeaderMap,
     /// headers that hold a secret or a signature made with one
     pub(super) secret_headers: Vec<HeaderName>,
@@ -38,6 +40,7 @@ pub(super) struct Filled {
 pub(super) async fn fill(request: Request, grant: &HttpGrant, body_max: usize) -> Result<Filled, HttpError> {
     let Request { method, url, headers, body, signature, within: _, redirects: _ } = request;
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| failed("the method is no word"))?;
+    let is_origin_secret = may_be_in_origin(&url);
     let url = joined(&url, grant).await?;
     if url.len() > URL_MAX {
         return Err(HttpError::TooLarge);
@@ -45,6 +48,7 @@ pub(super) async fn fill(request: Request, grant: &HttpGrant, body_max: usize) -
     let mut filled = Filled {
         method,
         url,
+        is_origin_secret,
         headers: HeaderMap::new(),
         secret_headers: Vec::new(),
         body: Bytes::new(),
@@ -53,7 +57,7 @@ pub(super) async fn fill(request: Request, grant: &HttpGrant, body_max: usize) -
     filled.headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     let mut size = 0;
     for Header { name, value } in headers {
-        let is_secret = value.iter().any(|part| !matches!(part, Part::Plain(_)));
+        let is_secret = has_secret(&value);
         let value = joined(&value, grant).await?;
         size += name.len() + value.len();
         if size > HEADERS_MAX {
@@ -119,6 +123,18 @@ impl Filled {
         };
         self.set_header(&signature.header, &format!("{}{written}", signature.prefix), true)
     }
+}
+
+fn has_secret(parts: &[Part]) -> bool {
+    parts.iter().any(|part| !matches!(part, Part::Plain(_)))
+}
+
+/// Whether a secret may be a part of an address's origin: it comes before the plain text has ended that.
+fn may_be_in_origin(url: &[Part]) -> bool {
+    let plain = |part: &Part| if let Part::Plain(plain) = part { Some(plain.clone()) } else { None };
+    let begins: String = url.iter().map_while(plain).collect();
+    let is_over = begins.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#']));
+    has_secret(url) && !is_over
 }
 
 async fn joined(parts: &[Part], grant: &HttpGrant) -> Result<String, HttpError> {
