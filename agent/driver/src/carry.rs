@@ -198,6 +198,8 @@ impl<S: Store> Driver<S> {
             journaled_start: latest.journaled_start,
             journaled_end: latest.journaled_end,
             given_up: GivenUp::of(&view, &latest.wanted),
+            fruitless: view.fruitless.in_a_row,
+            endings: view.fruitless.endings,
             line: latest.line,
         };
         Some(SubjectRow {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use latido_policy::{self as policy, Event, Moment, SubjectId};
+use latido_policy::{self as policy, Event, Fruitless, Moment, SubjectId};
 use latido_protocol::files::{Budget, End, Start, Status};
 use latido_protocol::status::SubjectKind;
 use latido_protocol::{Class, SubjectName, WallTime};
@@ -78,11 +78,13 @@ impl<S: Store> Driver<S> {
         let recorded = stored.as_ref().and_then(|stored| stored.recorded);
         let given_up = stored.as_ref().and_then(|stored| stored.state.given_up);
         let is_given_up = given_up.is_some_and(|given_up| given_up.holds(&found));
+        let mut history = history(&found);
         if let Some(stored) = stored {
             latest.row_epoch = stored.epoch;
             latest.journaled_start = stored.state.journaled_start;
             latest.journaled_end = stored.state.journaled_end;
             latest.line = stored.state.line;
+            history.remember(Fruitless { endings: stored.state.endings, in_a_row: stored.state.fruitless });
             pickups = pickups.max(stored.pickups);
             // An epoch that was ordered and came to no file is spent all the same.
             epoch = epoch.max(stored.epoch);
@@ -90,7 +92,7 @@ impl<S: Store> Driver<S> {
         let id = self.book.add(latest);
         self.journal_earlier(id, &found.earlier, wall);
         let attempt = found.attempt.as_ref().map(found_attempt);
-        let (history, ended_ago) = (history(&found), ended_ago(&found, wall));
+        let ended_ago = ended_ago(&found, wall);
         if let Some(found) = found.attempt {
             self.keep_start(id, found.start, wall);
             if let Some(status) = found.status {

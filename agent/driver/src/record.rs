@@ -66,6 +66,9 @@ pub(crate) struct RowState {
     pub(crate) journaled_end: u64,
     /// what its strategy said of an ending that it will never work
     pub(crate) given_up: Option<GivenUp>,
+    /// its endings in a row without a new checkpoint, of so many
+    pub(crate) fruitless: u32,
+    pub(crate) endings: u32,
     /// its place among all that ever waited to start, while it waits
     pub(crate) line: Option<u64>,
 }

@@ -270,6 +270,7 @@ impl Job {
             phase_because: self.phase_because(),
             attempt: self.state.attempt(),
             pickups: self.pickups,
+            fruitless: self.history.fruitless_known(),
             silence: running.map(|_| facts.silence),
             still: running.map(|_| facts.still),
             running: running.map(|_| facts.running),

@@ -68,7 +68,7 @@ pub use event::{
     Ending, Event, Excuse, Found, FoundAttempt, FoundState, Heard, LaunchFailure, Life, Missed, Proposal, Recorded,
 };
 pub use group::{ClaimLimit, GroupId, GroupSettings};
-pub use history::History;
+pub use history::{Fruitless, History};
 pub use limit::Limit;
 pub use model::{
     Attempt, AttemptNumber, BeatSource, Class, Epoch, Fingerprint, JobSettings, Lease, Orphans, Phase, ProcessId,

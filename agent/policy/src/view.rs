@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::{Attempt, Heard, Moment, Phase, Reason, Spent, SubjectId, Verdict};
+use crate::{Attempt, Fruitless, Heard, Moment, Phase, Reason, Spent, SubjectId, Verdict};
 
 /// All that is known of one subject and of what comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct SubjectView {
     pub attempt: Attempt,
     /// lost attempts so far
     pub pickups: u32,
+    /// how many of its endings in a row made no new checkpoint
+    pub fruitless: Fruitless,
     /// listening time since its last own beat, or since its start where there was none; `None` unless it runs and can
     /// be looked at
     pub silence: Option<Duration>,

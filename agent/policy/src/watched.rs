@@ -9,8 +9,8 @@ use crate::deadlines::Deadlines;
 use crate::job::Outbox;
 use crate::process::Process;
 use crate::{
-    Action, Attempt, CheckEvent, Judgement, Moment, NextStep, Phase, ProcessEvent, Reason, Recorded, Spent, SubjectId,
-    SubjectView, Verdict,
+    Action, Attempt, CheckEvent, Fruitless, Judgement, Moment, NextStep, Phase, ProcessEvent, Reason, Recorded, Spent,
+    SubjectId, SubjectView, Verdict,
 };
 
 /// All checks and processes, with their deadlines.
@@ -251,6 +251,7 @@ impl Shown {
             phase_because,
             attempt: Attempt::default(),
             pickups: 0,
+            fruitless: Fruitless::default(),
             silence: None,
             still: None,
             running: None,

@@ -65,7 +65,8 @@ impl Job {
 
     /// Nothing that the agent knows of may live where it launches another, and by itself it launches what its policy resumes.
     pub(crate) fn may_launch(&self, by_hand: bool, now: Duration) -> Claim {
-        if self.told == Some(Want::Stop) {
+        // What it learned in this very pass it may have launched before, where the store let it wait: that launch is refused.
+        if self.told == Some(Want::Stop) && self.told_at < now {
             return Err("it is launched after a stop".to_owned());
         }
         let count = self.ends().len();
@@ -73,7 +74,7 @@ impl Job {
         if !by_hand && self.last_ended().is_some_and(|last| is_spent || !self.resumes(last)) {
             return Err(format!("it is launched, and its policy does not resume it after {count} endings"));
         }
-        // What it learned in this very pass it may have launched before; that launch is refused, for its lock is held.
+        // The same, and the lock is held.
         if self.is_known_to_live(now) {
             return Err("it is launched while an attempt lives that the agent knows of".to_owned());
         }

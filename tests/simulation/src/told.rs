@@ -107,7 +107,9 @@ impl World {
         }
         self.seen[job].wanted = told;
         let by_hand = wanted.want == Want::Resume || before.is_some_and(|(want, _)| want != Want::Run);
-        self.reference.jobs[job].told = Some(wanted.want);
+        let now = self.now();
+        let of = &mut self.reference.jobs[job];
+        (of.told, of.told_at) = (Some(wanted.want), now);
         if by_hand && wanted.want != Want::Stop {
             self.seen[job].is_over = false;
         }

@@ -67,6 +67,7 @@ pub(crate) struct Job {
     pub(crate) word: Option<Word>,
     /// what the agent was told that is wanted
     pub(crate) told: Option<Want>,
+    pub(crate) told_at: Duration,
     pub(crate) excuses: BTreeSet<Excuse>,
     /// launches refused in a row
     pub(crate) refusals: u32,
@@ -81,6 +82,7 @@ impl Job {
             series_from: 0,
             word: None,
             told: None,
+            told_at: Duration::ZERO,
             excuses: BTreeSet::new(),
             refusals: 0,
         }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use latido_driver::{CheckDefinition, Fact, FoundState, Signaled, Timing, WatchFact};
-use latido_policy::Signal;
-use latido_protocol::WallTime;
+use latido_policy::{Proposal, Signal};
 use latido_protocol::files::Want;
 use latido_protocol::status::{Phase, SubjectStatus, Verdict};
+use latido_protocol::{CountLimit, Outcome, Progress, WallTime};
 use latido_store::{MemoryStore, Store};
 
-use crate::world::{SECOND, World};
+use crate::world::{SECOND, World, proposal};
 
 /// The job as it is found running, silent for so long by its supervisor's word, with something else wanted of it.
 fn found_silent(world: &World, silence: Duration, wanted: Option<(Want, WallTime)>) -> Fact {
@@ -140,4 +140,44 @@ fn a_run_that_never_told_its_end_is_named_as_long_as_it_is_open() {
     assert!(rows.last().unwrap().body.contains("run b7"), "{rows:?}");
     world.step(vec![signal(Signal::Succeeded, Some("b7"))]);
     assert!(!check(&world).reason.contains("b7"), "{}", check(&world).reason);
+}
+
+#[test]
+fn a_job_that_made_no_progress_is_given_up_for_the_next_agent_too() {
+    let at = |checkpoint: &str| Some(Progress { checkpoint: Some(checkpoint.to_owned()), ..Progress::default() });
+    let mut world = World::new(MemoryStore::default());
+    let found = |world: &World, state| {
+        let Fact::JobFound(mut found) = world.found(state, 1) else { unreachable!() };
+        found.job.settings.resume.max_attempts_without_progress = CountLimit::At(1);
+        found
+    };
+    let heard = |world: &World, sequence, checkpoint| {
+        let Fact::Heard { mut status } = world.status(sequence, Duration::ZERO) else { unreachable!() };
+        status.progress = at(checkpoint);
+        Fact::Heard { status }
+    };
+    let ended = |world: &World, number: u32, checkpoint| {
+        let Fact::AttemptEnded { mut end, .. } = world.ended(number, number.into(), Outcome::lost("x")) else {
+            unreachable!()
+        };
+        end.progress = at(checkpoint);
+        end
+    };
+    let running = found(&world, FoundState::Running);
+    world.step(vec![Fact::JobFound(running), heard(&world, 1, "a"), heard(&world, 2, "b")]);
+    let (first, second) = (ended(&world, 1, "b"), ended(&world, 2, "a"));
+    world.step(vec![Fact::AttemptEnded { start: None, end: first.clone() }]);
+    world.step(vec![proposal(Proposal::Launch)]);
+    world.step(vec![Fact::AttemptStarted { start: Box::new(world.start(2, 2)) }]);
+    world.step(vec![Fact::AttemptEnded { start: None, end: second.clone() }]);
+    assert_eq!(world.driver.subjects(&[])[0].phase, Phase::Stuck, "it was at a before");
+
+    let mut later = next(world, SECOND);
+    let mut again = found(&later, FoundState::Ended(second));
+    again.earlier = vec![(later.start(1, 1), *first)];
+    let attempt = again.attempt.as_mut().unwrap();
+    attempt.start = later.start(2, 2);
+    (again.epoch, again.wanted.epoch, again.pickups) = (2, 2, 2);
+    let orders = later.step(vec![Fact::JobFound(again)]).orders;
+    assert_eq!((later.driver.subjects(&[])[0].phase, orders.len()), (Phase::Stuck, 0));
 }
