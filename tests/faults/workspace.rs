@@ -1,7 +1,9 @@
 //! The directory that a job works in is its user's: nothing of it is removed, and none is taken in its place.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use latido_protocol::Class;
 
@@ -99,8 +101,8 @@ fn c287_a_lock_that_a_killed_git_left_is_told_of_and_removed_where_that_is_asked
     let folder = work_tree(&world);
     let lock = folder.join(".git/index.lock");
     // As git holds it: made by the attempt, and open until the kill.
-    let script =
-        "mkdir -p deep; cd deep; exec 8>$(git rev-parse --absolute-git-dir)/index.lock; : > ../locked; exec sleep 100";
+    let script = "mkdir -p deep; cd deep; exec 8>$(git rev-parse --absolute-git-dir)/index.lock
+        : > ../locked-$LATIDO_JOB; exec sleep 100";
     for (name, policy) in [("a", "default"), ("b", "remove"), ("c", "ignore")] {
         let _old = fs::remove_file(&lock);
         let config = world.home().join("latido.toml");
@@ -109,8 +111,11 @@ fn c287_a_lock_that_a_killed_git_left_is_told_of_and_removed_where_that_is_asked
         let config = config.to_str().unwrap();
         let options = ["--config", config, "--policy", policy, "--cwd", folder.to_str().unwrap()];
         world.detach(name, &options, script);
-        wait_until("the lock", || folder.join("locked").exists());
-        fs::remove_file(folder.join("locked")).unwrap();
+        let locked = folder.join(format!("locked-{name}"));
+        wait_until("the lock", || locked.exists());
+        // What is written in the last moment before an end may as well have been written after it.
+        let written = fs::metadata(&lock).unwrap().modified().unwrap();
+        wait_until("a later moment", || written.elapsed().is_ok_and(|age| age > Duration::from_millis(50)));
         world.kill(world.start(name, 1).process.unwrap().pid, "KILL");
         assert_eq!(world.end(name, 1).outcome.class, Class::Lost);
         assert!(lock.exists());
@@ -124,7 +129,7 @@ fn c287_a_lock_that_a_killed_git_left_is_told_of_and_removed_where_that_is_asked
         if policy != "ignore" {
             assert!(world.latido(&["why", name]).stdout.contains("index.lock"));
         }
-        world.latido(&["stop", name, "--force"]);
+        world.latido(&["stop", name, "--force"]).ends_with(0);
     }
 }
 
@@ -140,7 +145,7 @@ fn c287_a_lock_that_may_be_held_is_never_removed() {
     world.end("a", 1);
     let lock_of_before = || {
         let file = fs::File::options().append(true).create(true).open(&lock).unwrap();
-        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         file
     };
     let notes = || {
@@ -159,16 +164,21 @@ fn c287_a_lock_that_may_be_held_is_never_removed() {
     let editor = "sh -c ': > ../editing; sleep 100' --";
     let mut git = world.command("git");
     git.args(["-c", "user.name=w", "-c", "user.email=w@localhost", "-c", &format!("core.editor={editor}")]);
-    let mut git = git.args(["commit", "-a", "--allow-empty"]).current_dir(&folder).spawn().unwrap();
+    let git = git.args(["commit", "-a", "--allow-empty"]).current_dir(&folder).process_group(0);
+    let mut git = git.spawn().unwrap();
     wait_until("the editor", || world.home().join("editing").exists() || folder.join("editing").exists());
     drop(lock_of_before());
     let held = notes();
     assert!(held.contains(&format!("pid {}", git.id())) && lock.exists(), "{held}");
-    git.kill().unwrap();
+    // With its editor.
+    world.kill_group(git.id());
     git.wait().unwrap();
-    // Young: somebody else's, as far as can be told.
+    // Young: written right after the end, whose moment the clock of files may not have reached yet. Somebody else's, as far
+    // as can be told.
     let _left = fs::remove_file(&lock);
-    fs::write(&lock, "").unwrap();
+    let last = world.attempts("a").last().copied().unwrap();
+    let lagging = SystemTime::UNIX_EPOCH + Duration::from_millis(world.end("a", last).ended_at.as_millis() - 4);
+    fs::File::create(&lock).unwrap().set_modified(lagging).unwrap();
     let young = notes();
     assert!(young.contains("no attempt of this job is proven to have left it") && lock.exists(), "{young}");
     drop(lock_of_before());

@@ -188,6 +188,12 @@ impl World {
         assert!(done.success());
     }
 
+    /// Kills a whole process group, as somebody outside would.
+    pub(crate) fn kill_group(&self, leader: u32) {
+        let done = self.command("sh").args(["-c", &format!("kill -s KILL -- -{leader}")]).status().unwrap();
+        assert!(done.success());
+    }
+
     /// Live processes of an attempt, the supervisor not counted.
     pub(crate) fn living(&self, job: &str, number: u32) -> Vec<inspect::Living> {
         let folder = self.state.job(&job.parse().unwrap());

@@ -2,12 +2,14 @@
 //! attempt fails at once.
 //!
 //! A lock is taken for left behind only where that is proven: it was last written before the attempt before had ended, whose
-//! processes are proven dead, nobody has it open, and no git works in the tree (an editor of a commit message may be open for
-//! hours, and the lock's file is closed meanwhile). All else is told of and left alone.
+//! processes are proven dead, by more than the clock of files may lag, nobody has it open, and no git works in the tree (an
+//! editor of a commit message may be open for hours, and the lock's file is closed meanwhile). All else is told of and left
+//! alone.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use latido_process::at_work;
 use latido_protocol::WallTime;
@@ -17,6 +19,10 @@ use latido_protocol::files::GitLocks;
 const IN_TREE: [&str; 2] = ["index.lock", "HEAD.lock"];
 /// Locks of the repository, which work trees share.
 const IN_SHARED: [&str; 3] = ["config.lock", "packed-refs.lock", "shallow.lock"];
+
+/// How far the time of a file may lie behind the clock: the kernel stamps files with the time of its last tick, and the slowest
+/// tick is a hundredth of a second. Source: `CONFIG_HZ` and `current_time` of Linux.
+const FILE_TIME_LAG: Duration = Duration::from_millis(10);
 
 /// Where git keeps what belongs to a directory.
 struct Repository {
@@ -55,8 +61,8 @@ fn repository(tree: &Path) -> Option<Repository> {
 /// `None`: there is no such lock.
 fn look_at(lock: &Path, found: &Repository, git_locks: GitLocks, ended: Option<WallTime>) -> Option<String> {
     let metadata = fs::symlink_metadata(lock).ok().filter(fs::Metadata::is_file)?;
-    let written = metadata.modified().map(WallTime::from).ok()?;
-    let shown = format!("{} of {written}", lock.display());
+    let written = metadata.modified().ok()?;
+    let shown = format!("{} of {}", lock.display(), WallTime::from(written));
     let hinders = "git commands of this attempt fail while it lies there";
     let at_work = match at_work::at_work_on(lock, "git", &[&found.tree, &found.folder, &found.shared]) {
         Ok(pids) => pids,
@@ -69,7 +75,7 @@ fn look_at(lock: &Path, found: &Repository, git_locks: GitLocks, ended: Option<W
         let pids = at_work.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         return Some(format!("{shown} is held, and stays: pid {pids} may be at work; {hinders}"));
     }
-    if ended.is_none_or(|ended| written > ended) {
+    if ended.is_none_or(|ended| WallTime::from(written + FILE_TIME_LAG) >= ended) {
         return Some(format!("{shown} lies there, and no attempt of this job is proven to have left it: {hinders}"));
     }
     if git_locks == GitLocks::Report {
