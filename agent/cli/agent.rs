@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 use crate::args::{AgentArgs, GlobalArgs};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
+use crate::run::NOT_EXPOSED;
 
 /// Variable that chooses what is logged, in the words of `tracing`: `info`, `debug`, `latido=trace` …
 const LOG_VARIABLE: &str = "LATIDO_LOG";
@@ -47,12 +48,7 @@ fn failure(error: &AgentError) -> Failure {
         AgentError::Place(PlaceError::NotASocket { .. }) => {
             Failure::refused(what, why, "move away what lies there; latido removes nothing that it did not make")
         }
-        AgentError::Place(PlaceError::Unsafe { .. }) => Failure::refused(
-            what,
-            why,
-            "give it to this user, take write permission for all from the folders above it (`chmod o-w`), or name another \
-             with --state-dir",
-        ),
+        AgentError::Place(PlaceError::Unsafe { .. }) => Failure::refused(what, why, NOT_EXPOSED),
         AgentError::Place(_) => {
             Failure::itself(what, why, "make the directory writable, or name another with --state-dir")
         }
@@ -72,6 +68,12 @@ fn failure(error: &AgentError) -> Failure {
             what,
             why,
             "make the state directory readable and writable; `latido doctor` shows what is wrong with it",
+        ),
+        AgentError::TakenOver { .. } => Failure::refused(
+            what,
+            why,
+            "nothing: the other agent watches this state directory (`latido status`), and nothing was written over. Find out \
+             what removed this agent's lock",
         ),
         AgentError::System { .. } => Failure::itself(what, why, "look at the limits of this host with `latido doctor`"),
         AgentError::Panicked | AgentError::PartEnded { .. } => {

@@ -173,6 +173,10 @@ fn start(args: &RunArgs, context: &Context, new: &NewJob) -> Result<(SubjectName
     }
 }
 
+/// What to do about a state directory that others may replace.
+pub(crate) const NOT_EXPOSED: &str = "give it to this user, take write permission for all from the folders above it \
+                                      (`chmod o-w`), or name another with --state-dir";
+
 fn make_failure(new: &NewJob, error: &MakeError) -> Failure {
     let name = &new.name;
     match error {
@@ -186,6 +190,10 @@ fn make_failure(new: &NewJob, error: &MakeError) -> Failure {
         MakeError::Unrecorded { living, .. } => {
             let (what, why) = subject::parts(error);
             Failure::refused(what, why, end_unrecorded(living))
+        }
+        MakeError::Exposed { .. } => {
+            let (what, why) = subject::parts(error);
+            Failure::refused(what, why, NOT_EXPOSED)
         }
         MakeError::Unseen { .. } => {
             let (what, why) = subject::parts(error);

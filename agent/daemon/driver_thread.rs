@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use latido_driver::{Driver, Fact, Order, Output};
 use latido_protocol::SubjectName;
 use latido_protocol::registry::{self, Reply};
-use latido_store::SqliteStore;
+use latido_store::{SqliteStore, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock;
@@ -50,8 +50,9 @@ pub(crate) struct Flows {
     pub(crate) changed: mpsc::UnboundedReceiver<SubjectName>,
     /// the journal's newest entry
     pub(crate) sequence: watch::Receiver<u64>,
-    /// ends when it was told to, or every handle is gone, and the last step is done
-    pub(crate) thread: JoinHandle<()>,
+    /// ends when it was told to, or every handle is gone, and the last step is done; or with the error that no step can pass,
+    /// when the store is another agent's
+    pub(crate) thread: JoinHandle<Result<(), StoreError>>,
 }
 
 /// Why the driver could not be asked: its thread has ended, which happens when the agent ends.
@@ -150,7 +151,7 @@ struct Thread {
 }
 
 impl Thread {
-    fn run(&mut self) {
+    fn run(&mut self) -> Result<(), StoreError> {
         let mut store_is_away = false;
         let mut wake_in = std::time::Duration::ZERO;
         loop {
@@ -171,7 +172,7 @@ impl Thread {
             }
             let output = self.driver.step(facts, clock::reading());
             wake_in = output.wake_in;
-            self.give_out(output, &mut store_is_away);
+            self.give_out(output, &mut store_is_away)?;
             // A question may change what is due, and what it wrote is given out by the next step.
             if !questions.is_empty() {
                 wake_in = std::time::Duration::ZERO;
@@ -186,7 +187,7 @@ impl Thread {
         }
         // What was told last is written before the end.
         let output = self.driver.step(Vec::new(), clock::reading());
-        self.give_out(output, &mut store_is_away);
+        self.give_out(output, &mut store_is_away)
     }
 
     fn asked(&mut self, question: Box<registry::Question>, asker: oneshot::Sender<Reply>) -> Fact {
@@ -198,7 +199,10 @@ impl Thread {
         Fact::Asked { ticket: self.ticket, question }
     }
 
-    fn give_out(&mut self, output: Output, store_is_away: &mut bool) {
+    fn give_out(&mut self, output: Output, store_is_away: &mut bool) -> Result<(), StoreError> {
+        if let Some(error @ StoreError::TakenOver { .. }) = output.store_error {
+            return Err(error);
+        }
         match (&output.store_error, *store_is_away) {
             (Some(error), false) => {
                 tracing::error!(%error, cause = ?std::error::Error::source(error), "cannot write; records and orders wait in memory");
@@ -228,6 +232,7 @@ impl Thread {
             *sequence = output.last_sequence.max(*sequence);
             grew
         });
+        Ok(())
     }
 }
 
@@ -245,7 +250,7 @@ mod tests {
         let held = driver.clone();
         driver.tell(Fact::Noted { what: "before".to_owned(), detail: String::new() }).await.unwrap();
         driver.end().await;
-        let joined = tokio::task::spawn_blocking(move || flows.thread.join().unwrap());
+        let joined = tokio::task::spawn_blocking(move || flows.thread.join().unwrap().unwrap());
         tokio::time::timeout(Duration::from_secs(60), joined).await.expect("the thread ends").unwrap();
         assert!(held.ask(|_| ()).await.is_err(), "whoever asks later is told so");
         assert_eq!(*flows.sequence.borrow(), 1, "what was told before is written");

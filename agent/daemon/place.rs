@@ -122,7 +122,7 @@ pub(crate) struct Place {
     door: Door,
     /// the lock's file
     locked: PathBuf,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl Place {
@@ -160,7 +160,7 @@ impl Place {
             (socket, None)
         };
         let (door, listener) = Door::make(bound, link)?;
-        Ok(Self { listener, door, locked: path, _lock: lock })
+        Ok(Self { listener, door, locked: path, lock })
     }
 
     /// Where its socket is.
@@ -178,6 +178,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        // Where somebody removed the lock's file, what lies there is another agent's, or may be.
+        if !self.lock.is_at(&self.locked) {
+            return;
+        }
         // Whoever finds a number there and nobody who answers knows that this agent did not end by order.
         let _left = fs::File::create(&self.locked);
         // What cannot be removed is found by the next agent, which holds the lock then.

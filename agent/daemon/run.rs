@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use latido_driver::{Driver, Fact};
 use latido_protocol::layout::StateDir;
-use latido_store::{OpenError, SqliteStore, Store};
+use latido_store::{OpenError, SqliteStore, Store, StoreError};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -29,7 +29,7 @@ use crate::sources::{kept_signals, watched};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-type Thread = std::thread::JoinHandle<()>;
+type Thread<T> = std::thread::JoinHandle<T>;
 
 /// Why the agent ended otherwise than by order.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,13 @@ pub enum AgentError {
         /// the database
         path: PathBuf,
         /// what it said
-        source: latido_store::StoreError,
+        source: StoreError,
+    },
+    /// Another agent has taken the store over, which it can where this one's lock was lost.
+    #[error("go on watching")]
+    TakenOver {
+        /// what the store said
+        source: StoreError,
     },
     /// The system refused a thread, a runtime, a signal handler or its own identity.
     #[error("start the agent: {what}")]
@@ -260,11 +266,11 @@ async fn note(driver: &DriverHandle, what: &str, detail: String) {
 }
 
 /// Waits for the driver's thread, and then for the recording's, which the driver's last line went to.
-async fn joined(driver: Thread, recording: Option<Thread>) -> Result<(), AgentError> {
-    let join = move || driver.join().and_then(|()| recording.map_or(Ok(()), Thread::join));
+async fn joined(driver: Thread<Result<(), StoreError>>, recording: Option<Thread<()>>) -> Result<(), AgentError> {
+    let join = move || (driver.join(), recording.map_or(Ok(()), Thread::join));
     match tokio::task::spawn_blocking(join).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(AgentError::Panicked),
+        Ok((Ok(ended), Ok(()))) => ended.map_err(|source| AgentError::TakenOver { source }),
+        Ok(_) | Err(_) => Err(AgentError::Panicked),
     }
 }
 

@@ -5,6 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
 
+use latido_protocol::Class;
+
 use super::BARE;
 use crate::support::{Agent, World, wait_until};
 
@@ -39,6 +41,30 @@ fn an_agent_whose_lock_was_removed_is_still_the_only_one() {
     }
     first.signal("CONT");
     assert!(first.status().is_some());
+}
+
+/// Everything that tells of an agent that sleeps was removed, and another took its place.
+#[test]
+fn an_agent_whose_place_was_taken_while_it_slept_ends_and_writes_nothing() {
+    let world = World::new();
+    let first = Agent::start(&world, BARE);
+    world.detach("a", &[], "until [ -e end ]; do sleep 0.05; done");
+    wait_until("the first to watch it", || world.latido(&["status", "a"]).stdout.contains("running"));
+    first.signal("STOP");
+    fs::remove_file(world.state().agent_lock()).unwrap();
+    fs::remove_file(world.state().agent_socket()).unwrap();
+    let second = Agent::start(&world, BARE);
+    first.signal("CONT");
+    fs::write(world.home().join("end"), "").unwrap();
+    let said = first.log();
+    let status = first.ended();
+    assert_eq!(status.code(), Some(4));
+    assert!(fs::read_to_string(said).unwrap().contains("another agent has taken it over"));
+    assert!(world.state().agent_socket().exists(), "the other's socket stays");
+    assert_eq!(fs::read_to_string(world.state().agent_lock()).unwrap().trim(), second.pid().to_string());
+    assert!(second.status().is_some());
+    assert_eq!(world.end("a", 1).outcome.class, Class::Completed);
+    second.end();
 }
 
 /// Field case C192: twenty agents at the same instant.
@@ -196,6 +222,10 @@ fn c209_a_state_directory_that_everybody_may_replace_is_refused() {
     let refused = exposed.latido(&["agent"]).ends_with(4);
     assert!(refused.stderr.contains("everybody may write to") && refused.stderr.contains("chmod o-w"), "{refused:?}");
     assert!(!exposed.state().agent_socket().exists());
+    // Nor is anything started without an agent.
+    let refused = exposed.latido(&["run", "--", "true"]).ends_with(4);
+    assert!(refused.stderr.contains("everybody may write to") && refused.stderr.contains("chmod o-w"), "{refused:?}");
+    assert_eq!(fs::read_dir(exposed.state().path()).unwrap().count(), 0, "nothing was made there");
     assert!(exposed.latido(&["doctor"]).stdout.contains("everybody may write to"));
     // Nobody takes away there what is somebody else's.
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();

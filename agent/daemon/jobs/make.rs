@@ -12,6 +12,7 @@ use latido_protocol::files::{JobFile, JobSettings, Want, Wanted};
 use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, SubjectName, WallTime, disk};
 
+use super::exposed::exposed_at;
 use super::inspect::Living;
 use super::prepared::{Prepared, PublishError};
 use super::{inspect, ledger};
@@ -110,6 +111,16 @@ pub enum MakeError {
         /// the name that was tried
         name: SubjectName,
     },
+    /// Whoever replaces the state directory decides what is run in this user's name.
+    #[error(
+        "use the state directory {path}: everybody may write to {folder}, and so put another directory in its place"
+    )]
+    Exposed {
+        /// which
+        path: PathBuf,
+        /// the folder above it that is open to all
+        folder: PathBuf,
+    },
     /// The state directory cannot be used.
     #[error("use the state directory {path}")]
     StateDir {
@@ -174,8 +185,11 @@ pub fn kept_environment(caller: impl IntoIterator<Item = (OsString, OsString)>) 
 /// Makes the state directory and its `jobs` folder where they are absent, readable by their owner alone.
 ///
 /// # Errors
-/// When they cannot be made, or are not directories.
+/// When they cannot be made, or are not directories, or others may put another directory in their place.
 pub fn prepare_state(state: &StateDir) -> Result<(), MakeError> {
+    if let Some(folder) = exposed_at(state.path()) {
+        return Err(MakeError::Exposed { path: state.path().to_owned(), folder });
+    }
     let make = |path: &Path| {
         fs::DirBuilder::new()
             .recursive(true)

@@ -82,7 +82,8 @@ pub struct Output {
     pub sweep: Sweep,
     /// how long until the driver wants to be called again, with or without facts
     pub wake_in: Duration,
-    /// why the store did not take the records, where it did not: orders wait
+    /// why the store did not take the records, where it did not: orders wait. After [`StoreError::TakenOver`] they wait for
+    /// ever, and whoever runs the driver has to end it.
     pub store_error: Option<StoreError>,
 }
 
@@ -131,11 +132,14 @@ struct StoredRow {
 }
 
 impl<S: Store> Driver<S> {
-    /// Takes the store with what it remembers.
+    /// Takes the store over, with what it remembers: a driver that took it before is refused with its next write.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn new(store: S, history_every: Duration) -> Result<Self, StoreError> {
+    pub fn new(mut store: S, history_every: Duration) -> Result<Self, StoreError> {
+        if let Err(error) = store.take() {
+            tracing::warn!(%error, "the store is taken over with the first write that it takes");
+        }
         let stored: BTreeMap<SubjectName, StoredRow> = store
             .subjects()?
             .into_iter()

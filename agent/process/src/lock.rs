@@ -107,6 +107,11 @@ impl Lock {
         Ok(!try_flock(&fd, path, FlockOperation::NonBlockingLockShared)?)
     }
 
+    /// Whether the file of this lock is the one at the path: somebody may have removed it, and another have made its own.
+    pub fn is_at(&self, path: &Path) -> bool {
+        is_at(&self.fd, path)
+    }
+
     /// Takes the short lock of a folder, trying for at most `within`.
     ///
     /// # Errors

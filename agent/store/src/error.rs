@@ -120,6 +120,12 @@ pub enum StoreError {
         /// the newest that this program knows
         known: u32,
     },
+    /// Another agent has taken the store since this one did. Does not pass: whoever is told has to end.
+    #[error("write to the store {store}: another agent has taken it over")]
+    TakenOver {
+        /// the store
+        store: String,
+    },
     /// A number does not fit into the store's 63 bits.
     #[error("store {field} {value}: it is larger than 2^63 - 1")]
     TooLarge {

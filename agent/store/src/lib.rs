@@ -13,6 +13,7 @@ mod all_rows;
 mod beats;
 pub mod conformance;
 mod error;
+mod holder;
 mod memory;
 mod migrate;
 mod open;

@@ -6,13 +6,14 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: u32 = 0x6c61_7469;
 
 /// Every step, in order. The version of a file is the number of steps it has taken.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("../migrations/sqlite/0001_rows_and_journal.sql"),
     include_str!("../migrations/sqlite/0002_alert_standing.sql"),
     include_str!("../migrations/sqlite/0003_registry.sql"),
     include_str!("../migrations/sqlite/0004_beats.sql"),
     include_str!("../migrations/sqlite/0005_baseline.sql"),
     include_str!("../migrations/sqlite/0006_deaths.sql"),
+    include_str!("../migrations/sqlite/0007_holder.sql"),
 ];
 
 /// The version of a file that has taken every step.

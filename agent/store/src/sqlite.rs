@@ -12,6 +12,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::alert_rows::{AlertRow, SilenceRow};
 use crate::beats::{BeatBatch, BeatFiles, BeatsKept};
 use crate::error::{OpenError, StoreError, Trouble};
+use crate::holder::{Holder, hold};
 use crate::open::{self, BUSY_ATTEMPTS, BUSY_TIMEOUT, beside};
 use crate::registry::RegistryRows;
 use crate::rows::{
@@ -30,6 +31,7 @@ pub struct SqliteStore {
     path: PathBuf,
     journal_id: String,
     durability: Durability,
+    holder: Holder,
     beats: BeatFiles,
     /// the database says that beats were kept
     beats_are_known: bool,
@@ -72,6 +74,7 @@ impl SqliteStore {
             path: path.to_owned(),
             journal_id: opened.journal_id,
             durability: Durability::Full,
+            holder: Holder::default(),
         })
     }
 
@@ -159,8 +162,12 @@ impl SqliteStore {
             self.durability = durability;
         }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let Some(holder) = hold(&transaction, self.holder)? else {
+            return Err(Failure::Refused(StoreError::TakenOver { store: self.path.display().to_string() }));
+        };
         let answer = work(&transaction)?;
         transaction.commit()?;
+        self.holder = holder;
         Ok(answer)
     }
 
@@ -170,6 +177,11 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
+    fn take(&mut self) -> Result<(), StoreError> {
+        self.holder = Holder::Taking;
+        self.write(Durability::Full, |_| Ok(()))
+    }
+
     fn commit(&mut self, batch: &Batch) -> Result<Committed, StoreError> {
         fits(batch)?;
         self.write(Durability::Full, |transaction| Ok(queries::write_batch(transaction, batch)?))
@@ -181,6 +193,12 @@ impl Store for SqliteStore {
     }
 
     fn keep_beats(&mut self, batch: &BeatBatch<'_>) -> Result<BeatsKept, StoreError> {
+        // The files of beats know of no holder: they are one's own while the database is.
+        if self.holder == Holder::Taking {
+            self.write(Durability::Full, |_| Ok(()))?;
+        } else if self.read(|connection| hold(connection, self.holder))?.is_none() {
+            return Err(StoreError::TakenOver { store: self.path.display().to_string() });
+        }
         let kept = self.beats.keep(batch)?;
         if !self.beats_are_known {
             self.write(Durability::Full, |transaction| Ok(registry_queries::know_of_beats(transaction)?))?;

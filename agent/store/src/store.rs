@@ -15,6 +15,14 @@ pub const PLUGIN_STATE_BYTES_MAX: usize = 1024 * 1024;
 /// After an error nothing of the call is stored and the store is usable: the same call may be made again, at once or
 /// later, and succeeds when the cause has gone. Only [`StoreError::Damaged`] does not pass.
 pub trait Store: Send {
+    /// Makes this handle the one that writes: every write of a handle that took the store before is refused from then on.
+    /// A handle that never takes the store writes beside whoever holds it. What is read after this is not changed by others.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Store::commit`]. The next write takes the store then.
+    fn take(&mut self) -> Result<(), StoreError>;
+
     /// Writes the batch as one transaction, which is on the disk when this returns.
     ///
     /// A subject's row with an older epoch than the stored one is left out and named in [`Committed::refused`]; the

@@ -6,6 +6,7 @@ use std::time::Duration;
 use latido_driver::recording::DriverSettings;
 use latido_driver::{Driver, Fact, FoundState, Order, Output, Reading};
 use latido_policy::AlertSettings;
+use latido_store::StoreError;
 
 use crate::faults::Lie;
 use crate::host::{Process, Role};
@@ -209,6 +210,10 @@ impl World {
         agent.hurries = if output.wake_in.is_zero() && !had_facts { agent.hurries + 1 } else { 0 };
         if agent.hurries > 3 {
             self.fail("it never asks to be called in the past", "it asks again and again to be called at once");
+        }
+        if matches!(output.store_error, Some(StoreError::TakenOver { .. })) {
+            self.note(|_| format!("agent {process} learns that another has taken its place"));
+            return self.die(process);
         }
         if output.store_error.is_some() {
             self.reference.doubts(now);

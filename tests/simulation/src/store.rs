@@ -15,36 +15,66 @@ pub(crate) struct Kept {
     pub(crate) fails: bool,
     /// commits since this was last asked
     pub(crate) commits: u32,
+    /// the number of who took it last
+    holder: u32,
 }
 
 /// A handle of one life of the agent.
 #[derive(Clone, Debug)]
-pub(crate) struct SimulatedStore(Arc<Mutex<Kept>>);
+pub(crate) struct SimulatedStore {
+    kept: Arc<Mutex<Kept>>,
+    holder: Holder,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    Nobody,
+    Taking,
+    Numbered(u32),
+}
 
 impl SimulatedStore {
     pub(crate) fn new() -> Self {
         let memory = MemoryStore::new("simulated");
-        Self(Arc::new(Mutex::new(Kept { memory, fails: false, commits: 0 })))
+        let kept = Arc::new(Mutex::new(Kept { memory, fails: false, commits: 0, holder: 0 }));
+        Self { kept, holder: Holder::Nobody }
     }
 
     /// Does something with what is kept.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Kept) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write<T>(&self, act: impl FnOnce(&mut MemoryStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.with(|kept| {
+    fn write<T>(&mut self, act: impl FnOnce(&mut MemoryStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut holder = self.holder;
+        let written = self.with(|kept| {
             kept.commits += 1;
             if kept.fails {
                 let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
                 return Err(StoreError::Full { store: "simulated".to_owned(), source: Box::new(full) });
             }
+            match holder {
+                Holder::Nobody => {}
+                Holder::Taking => {
+                    kept.holder += 1;
+                    holder = Holder::Numbered(kept.holder);
+                }
+                Holder::Numbered(number) if number == kept.holder => {}
+                Holder::Numbered(_) => return Err(StoreError::TakenOver { store: "simulated".to_owned() }),
+            }
             act(&mut kept.memory)
-        })
+        });
+        self.holder = holder;
+        written
     }
 }
 
 impl Store for SimulatedStore {
+    fn take(&mut self) -> Result<(), StoreError> {
+        self.holder = Holder::Taking;
+        self.write(|_| Ok(()))
+    }
+
     fn commit(&mut self, batch: &Batch) -> Result<Committed, StoreError> {
         self.write(|memory| memory.commit(batch))
     }

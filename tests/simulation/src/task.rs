@@ -143,7 +143,11 @@ impl World {
             let of = &self.attempts[attempt];
             (of.job, of.number, of.epoch)
         };
-        self.agent_mut(owner).into_iter().for_each(|agent| agent.unwatch(job));
+        // Another attempt may be watched by then.
+        self.agent_mut(owner)
+            .into_iter()
+            .filter(|agent| agent.watches(job, epoch))
+            .for_each(|agent| agent.unwatch(job));
         if !self.settle_ended(owner, job) {
             return;
         }

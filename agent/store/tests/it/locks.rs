@@ -19,6 +19,43 @@ fn two_openers_write_one_sequence() {
 }
 
 #[test]
+fn who_took_the_store_before_writes_nothing_more() {
+    let (_directory, path) = support::place();
+    let (mut old, mut new) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+    let mut beside = SqliteStore::open(&path).unwrap();
+    old.take().unwrap();
+    old.commit(&support::numbered(1, 1, 10)).unwrap();
+    new.take().unwrap();
+    let beats = latido_store::BeatBatch { beats: Vec::new(), ends_round: false };
+    for outcome in [
+        old.commit(&support::numbered(2, 1, 10)).map(drop),
+        old.commit_quick(&support::numbered(2, 1, 10)).map(drop),
+        old.advance("sink", 1),
+        old.keep_beats(&beats).map(drop),
+    ] {
+        assert!(matches!(outcome, Err(StoreError::TakenOver { .. })), "{outcome:?}");
+    }
+    beside.commit(&support::numbered(2, 1, 10)).unwrap();
+    new.commit(&support::numbered(3, 1, 10)).unwrap();
+    assert_eq!(support::check_whole(&new), 3);
+}
+
+#[test]
+fn a_store_that_could_not_be_taken_is_taken_with_the_next_write() {
+    let (_directory, path) = support::place();
+    let (mut old, mut new) = (SqliteStore::open(&path).unwrap(), SqliteStore::open(&path).unwrap());
+    old.take().unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("begin immediate").unwrap();
+    assert!(matches!(new.take(), Err(StoreError::Locked { .. })));
+    other.execute_batch("rollback").unwrap();
+    old.commit(&support::numbered(1, 1, 10)).unwrap();
+    new.commit(&support::numbered(2, 1, 10)).unwrap();
+    let refused = old.commit(&support::numbered(3, 1, 10));
+    assert!(matches!(refused, Err(StoreError::TakenOver { .. })), "{refused:?}");
+}
+
+#[test]
 fn twenty_at_once_make_a_new_store_once() {
     let (_directory, path) = support::place();
     let ids: Vec<String> = std::thread::scope(|scope| {
