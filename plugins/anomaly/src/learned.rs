@@ -8,8 +8,12 @@ use super::settings::Settings;
 /// The name of the memory.
 const KEY: &str = "learned";
 
-/// Subjects that are remembered. Beyond it the rule learns of nobody more: it must not grow without end.
-const SUBJECTS_MAX: usize = 2000;
+/// Subjects that are remembered; the state of a plugin holds no more. Beyond it the rule learns of nobody more.
+const SUBJECTS_MAX: usize = 1500;
+
+/// Who was not looked at for so long makes room for others, in milliseconds: who is expected to beat is looked at once a
+/// minute, and work of a week's end comes again.
+const GONE_AFTER_MS: u64 = 10 * 86_400_000;
 
 /// What stays of the longest silence from one look to the next: after about 200 looks half of it is forgotten, so that a
 /// subject that beats more often than it did is known as that.
@@ -28,7 +32,8 @@ pub(crate) struct Known {
     pub(crate) usual_ms: u64,
     /// how often it was looked at
     pub(crate) looks: u64,
-    epoch: u64,
+    /// when it was looked at last
+    looked: u64,
 }
 
 /// What is known of all subjects.
@@ -43,20 +48,22 @@ impl Learned {
         let kept = state::get(KEY).ok().flatten();
         let lists: BTreeMap<String, [u64; 3]> =
             kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        let known = |(name, [usual_ms, looks, epoch]): (String, [u64; 3])| (name, Known { usual_ms, looks, epoch });
+        let known = |(name, [usual_ms, looks, looked]): (String, [u64; 3])| (name, Known { usual_ms, looks, looked });
         Self { subjects: lists.into_iter().map(known).collect(), unkept: 0 }
     }
 
     /// Learns from a look, and returns what was known before where this silence is unusual.
-    pub(crate) fn look(&mut self, name: &str, epoch: u64, silence: u64, settings: &Settings) -> Option<Known> {
+    pub(crate) fn look(&mut self, name: &str, now: u64, silence: u64, settings: &Settings) -> Option<Known> {
         if self.subjects.len() >= SUBJECTS_MAX && !self.subjects.contains_key(name) {
-            return None;
+            self.subjects.retain(|_, known| now.saturating_sub(known.looked) < GONE_AFTER_MS);
+            if self.subjects.len() >= SUBJECTS_MAX {
+                return None;
+            }
         }
-        let fresh = Known { usual_ms: silence.max(1), looks: 0, epoch };
+        let fresh = Known { usual_ms: silence.max(1), looks: 0, looked: now };
+        // Another attempt of the same work has the same habits.
         let known = self.subjects.entry(name.into()).or_insert(fresh);
-        if known.epoch != epoch {
-            *known = Known { epoch, ..*known }; // another attempt of the same work has the same habits
-        }
+        known.looked = now;
         let before = *known;
         let usual = before.usual_ms as f64;
         let is_unusual = before.looks >= settings.looks_min
@@ -78,7 +85,7 @@ impl Learned {
         let lists: BTreeMap<&str, [u64; 3]> = self
             .subjects
             .iter()
-            .map(|(name, known)| (name.as_str(), [known.usual_ms, known.looks, known.epoch]))
+            .map(|(name, known)| (name.as_str(), [known.usual_ms, known.looks, known.looked]))
             .collect();
         let bytes = serde_json::to_vec(&lists).unwrap_or_default();
         if let Err(error) = state::set(KEY, Some(&bytes)) {

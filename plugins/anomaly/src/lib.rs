@@ -46,23 +46,23 @@ impl Lifecycle for Anomaly {
 }
 
 impl Rule for Anomaly {
-    fn evaluate(_now: u64, subjects: Vec<Subject>) -> Result<Vec<Finding>, PluginError> {
+    fn evaluate(now: u64, subjects: Vec<Subject>) -> Result<Vec<Finding>, PluginError> {
         let settings = SETTINGS.get().copied().unwrap_or(Settings::DEFAULT);
         let mut learned = LEARNED.lock().unwrap_or_else(PoisonError::into_inner);
         let learned = learned.get_or_insert_with(Learned::load);
-        let findings = subjects.iter().filter_map(|subject| judge(subject, &settings, learned)).collect();
+        let findings = subjects.iter().filter_map(|subject| judge(subject, now, &settings, learned)).collect();
         learned.keep();
         Ok(findings)
     }
 }
 
 /// Looks at one subject, learns from it, and finds silence that is unusual for it.
-fn judge(subject: &Subject, settings: &Settings, learned: &mut Learned) -> Option<Finding> {
+fn judge(subject: &Subject, now: u64, settings: &Settings, learned: &mut Learned) -> Option<Finding> {
     let is_paused = subject.attributes.iter().any(|attribute| attribute.key == "phase" && attribute.value == "paused");
     // What is silent for its whole ttl is the business of `liveness`; who has not begun or has ended is not silent.
     let beats = matches!(subject.verdict, Verdict::Alive | Verdict::Late) && !is_paused;
     let silence = subject.silence.filter(|_| beats)?;
-    let known = learned.look(&subject.name, subject.epoch, silence, settings)?;
+    let known = learned.look(&subject.name, now, silence, settings)?;
     let (silent_s, usual_s) = (silence as f64 / 1000.0, known.usual_ms as f64 / 1000.0);
     Some(Finding {
         key: "unusual-silence".into(),

@@ -6,6 +6,7 @@
 mod columns;
 #[path = "../../guest/entries.rs"]
 mod entries;
+mod retention;
 #[path = "../../guest/rows.rs"]
 mod rows;
 mod schema;
@@ -17,9 +18,12 @@ mod bindings {
     export!(Sqlite with_types_in self);
 }
 
+use std::sync::OnceLock;
+
 use bindings::exports::latido::plugin::lifecycle::{Description, Guest as Lifecycle};
 use bindings::exports::latido::plugin::sink::{Acknowledgement, Batch, Guest as Sink, PluginError};
 use bindings::latido::plugin::sql::{self, SqlError};
+use retention::Retention;
 
 /// The name of the granted database; the settings may choose another.
 const DATABASE: &str = "main";
@@ -35,6 +39,8 @@ const FULL_RETRY_MS: u64 = 10_000;
 #[unsafe(link_section = "latido:manifest")]
 static MANIFEST: [u8; include_bytes!("../plugin.toml").len()] = *include_bytes!("../plugin.toml");
 
+static RETENTION: OnceLock<Retention> = OnceLock::new();
+
 struct Sqlite;
 
 impl Lifecycle for Sqlite {
@@ -43,16 +49,15 @@ impl Lifecycle for Sqlite {
             name: "sqlite".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             summary: "Stores the journal in a SQLite database, each entry exactly once in effect".into(),
-            settings_schema: r#"{"type":"object","additionalProperties":false,"properties":{}}"#.into(),
+            settings_schema: retention::schema(),
         }
     }
 
     fn configure(settings: String) -> Result<(), PluginError> {
         let settings: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(&settings).map_err(|error| PluginError::InvalidConfig(error.to_string()))?;
-        if let Some(key) = settings.keys().next() {
-            return Err(PluginError::InvalidConfig(format!("unknown setting `{key}`; this sink has none")));
-        }
+        let retention = Retention::read(&settings).map_err(PluginError::InvalidConfig)?;
+        RETENTION.set(retention).map_err(|_| PluginError::Other("configured twice".into()))?;
         schema::migrate(DATABASE)
     }
 }
@@ -61,7 +66,9 @@ impl Sink for Sqlite {
     fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
         let durable = batch.sequences.last().copied().unwrap_or(0);
         if !batch.sequences.is_empty() {
-            sql::execute_all(DATABASE, &columns::steps(&batch)).map_err(refusal)?;
+            let mut steps = columns::steps(&batch);
+            steps.extend(RETENTION.get().copied().unwrap_or_default().steps(DATABASE, &batch)?);
+            sql::execute_all(DATABASE, &steps).map_err(refusal)?;
         }
         Ok(Acknowledgement { durable, refused: Vec::new() })
     }

@@ -50,6 +50,7 @@ impl Rule for Threshold {
         let bounds = BOUNDS.get().map_or(&[][..], Vec::as_slice);
         let mut since = SINCE.lock().unwrap_or_else(PoisonError::into_inner);
         let since = since.get_or_insert_with(Since::load);
+        since.forget_gone(now);
         let mut findings = Vec::new();
         for subject in &subjects {
             for bound in bounds.iter().filter(|bound| bound.is_about(subject)) {

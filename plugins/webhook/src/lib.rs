@@ -59,22 +59,26 @@ impl Sink for Webhook {
         let settings = SETTINGS.get().ok_or_else(|| PluginError::Other("not configured".into()))?;
         let messages: Vec<Message> =
             entries::of(&batch).take(settings.batch_max).map(|entry| Message::of(&batch, &entry, settings)).collect();
-        let Some(durable) = messages.last().map(|message| message.sequence) else {
-            return Ok(Acknowledgement { durable: 0, refused: Vec::new() });
-        };
-        let answered = http::send(&request(settings, &messages));
-        let refused = match answer::meaning(answered)? {
-            answer::Meaning::Taken => Vec::new(),
-            answer::Meaning::Refused(why) => {
-                messages.iter().map(|message| Refusal { sequence: message.sequence, why: why.clone() }).collect()
-            }
-        };
-        Ok(Acknowledgement { durable, refused })
+        send(settings, &messages)
     }
 
     fn flush() -> Result<(), PluginError> {
         Ok(()) // nothing is buffered
     }
+}
+
+/// Sends messages in one request. Where the server refuses them together, one of them is at fault: half of them are sent, until
+/// what is refused is one alone. The rest comes again with the next call.
+fn send(settings: &Settings, messages: &[Message]) -> Result<Acknowledgement, PluginError> {
+    let Some(last) = messages.last() else { return Ok(Acknowledgement { durable: 0, refused: Vec::new() }) };
+    let refused = match answer::meaning(http::send(&request(settings, messages)))? {
+        answer::Meaning::Taken => Vec::new(),
+        answer::Meaning::Refused(why) => match messages.split_at(messages.len() / 2) {
+            ([], _) => vec![Refusal { sequence: last.sequence, why }],
+            (half, _) => return send(settings, half),
+        },
+    };
+    Ok(Acknowledgement { durable: last.sequence, refused })
 }
 
 /// Puts a request together. There is at least one message.

@@ -85,6 +85,81 @@ async fn sqlite_stores_each_entry_once_however_often_it_comes() {
     assert_eq!(told, (0.5, 1, "hashing".into(), 1));
 }
 
+/// Entries with these numbers and times, of one journal.
+fn dated(journal: &str, entries: impl Iterator<Item = (u64, u64)>) -> Entries {
+    let mut dated = Entries::new(journal);
+    for (sequence, at) in entries {
+        dated.add(sequence, at, "agent").text(Field::What, "started");
+    }
+    dated
+}
+
+#[tokio::test]
+async fn sqlite_keeps_what_its_settings_say_and_nothing_beyond() {
+    const DAY: u64 = 86_400_000;
+    let left = |world: &World| -> Vec<(String, i64)> {
+        let database = Connection::open(world.path("history.db")).unwrap();
+        let mut rows = database.prepare("SELECT agent, sequence FROM entries ORDER BY agent, sequence").unwrap();
+        rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+    };
+    let numbers = |journal: &str, numbers: std::ops::RangeInclusive<i64>| -> Vec<(String, i64)> {
+        numbers.map(|number| (journal.to_owned(), number)).collect()
+    };
+    for (settings, kept_of_old, kept) in [
+        (json!({}), 1..=3, 1..=20),
+        (json!({ "keep_days": 5 }), 3..=3, 15..=20),
+        (json!({ "entries_max": 2 }), 2..=3, 19..=20),
+        (json!({ "keep_days": 5, "entries_max": 100 }), 3..=3, 15..=20),
+    ] {
+        let world = World::new();
+        let spec = PluginSpec { settings: settings.clone(), ..sqlite(&world) };
+        let mut sink = world.host.load_sink(spec).await.unwrap();
+        // Another journal in the same file: the agent's before its state directory was made anew.
+        write(&mut sink, &dated("a", [(1, DAY), (2, 2 * DAY), (3, 16 * DAY)].into_iter())).await.unwrap();
+        let entries = dated("b", (1..=20).map(|day| (day, day * DAY)));
+        write(&mut sink, &entries).await.unwrap();
+        // What has come is seen to go with the next batch, which may bring nothing that is new.
+        write(&mut sink, &entries).await.unwrap();
+        assert_eq!(left(&world), [numbers("a", kept_of_old), numbers("b", kept)].concat(), "{settings}");
+    }
+}
+
+#[tokio::test]
+async fn sqlite_shrinks_what_is_too_large_step_by_step() {
+    let world = World::new();
+    let mut sink = world.host.load_sink(sqlite(&world)).await.unwrap();
+    for first in (0..6_000).step_by(1_000) {
+        write(&mut sink, &dated("a", (first + 1..=first + 1_000).map(|number| (number, number)))).await.unwrap();
+    }
+    let spec = PluginSpec { settings: json!({ "entries_max": 10 }), ..sqlite(&world) };
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    let count = |world: &World| -> i64 {
+        let database = Connection::open(world.path("history.db")).unwrap();
+        database.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap()
+    };
+    let mut counts = Vec::new();
+    for number in 6_001..=6_004 {
+        write(&mut sink, &dated("a", [(number, number)].into_iter())).await.unwrap();
+        counts.push(count(&world));
+    }
+    assert_eq!(counts, [4_001, 2_002, 11, 11]);
+}
+
+#[tokio::test]
+async fn sqlite_refuses_settings_with_a_mistake() {
+    let world = World::new();
+    for (settings, part) in [
+        (json!({ "keep_days": 0 }), "`keep_days` is 0"),
+        (json!({ "entries_max": "all" }), "`entries_max` is \"all\""),
+        (json!({ "keep": 1 }), "unknown setting `keep`; known: keep_days, entries_max"),
+    ] {
+        let spec = PluginSpec { settings: settings.clone(), ..sqlite(&world) };
+        let error = world.host.load_sink(spec).await.map(drop).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains(part), "{settings}: {cause}");
+    }
+}
+
 #[tokio::test]
 async fn sqlite_leaves_a_newer_database_alone() {
     let world = World::new();

@@ -62,6 +62,33 @@ async fn threshold_remembers_over_a_restart_since_when() {
 }
 
 #[tokio::test]
+async fn threshold_forgets_who_is_gone_and_finds_who_comes_after() {
+    let world = World::new();
+    let settings = json!({ "bounds": [{ "fact": "errors", "above": 1, "for_s": 60 }] });
+    let mut rule = world.host.load_rule(spec("threshold", settings, &Arc::default())).await.unwrap();
+    for generation in 0..4 {
+        let now = NOW + generation * 60 * MINUTE;
+        let subjects: Vec<Subject> = (0..900).map(|number| counting(&format!("w{generation}-{number}"), 2)).collect();
+        assert_eq!(found(&mut rule, now, &subjects).await.len(), 0);
+        assert_eq!(found(&mut rule, now + MINUTE, &subjects).await.len(), 900, "generation {generation}");
+        for minute in 2..12 {
+            assert_eq!(found(&mut rule, now + minute * MINUTE, &[counting("other", 0)]).await.len(), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn threshold_forgets_nobody_because_the_machine_slept() {
+    let world = World::new();
+    let settings = json!({ "bounds": [{ "fact": "errors", "above": 1, "for_s": 60 }] });
+    let mut rule = world.host.load_rule(spec("threshold", settings, &Arc::default())).await.unwrap();
+    assert_eq!(found(&mut rule, NOW, &[counting("a", 2)]).await, [""; 0]);
+    for later in [MINUTE, 600 * MINUTE] {
+        assert_eq!(found(&mut rule, NOW + later, &[counting("a", 2)]).await, ["a errors-above"]);
+    }
+}
+
+#[tokio::test]
 async fn threshold_knows_every_number_of_a_subject_and_of_its_attributes() {
     let world = World::new();
     let whole = Subject {

@@ -221,6 +221,35 @@ async fn answers_are_taken_as_they_are_meant() {
     assert!(sink.is_warm());
 }
 
+/// Field case C262, where the receiver judges a list: what is good is not set aside with what is not.
+#[tokio::test]
+async fn an_entry_that_is_refused_takes_no_other_of_its_list_with_it() {
+    let world = World::new();
+    let poisoned = |heard: &str| heard.contains("\"sequence\":7,");
+    let server =
+        Server::start("127.0.0.1", move |heard| Answer::text(if poisoned(heard) { 422 } else { 200 }, "")).await;
+    let mut sink = load(&world, &server, json!({ "url": server.origin() }), &[]).await;
+    let (mut through, mut set_aside, mut calls) = (0, Vec::new(), 0);
+    while through < 20 {
+        let said = sink.write(&beats(through + 1..=20)).await.unwrap();
+        assert!(said.durable > through, "each call comes on");
+        through = said.durable;
+        set_aside.extend(said.refused.iter().map(|refusal| refusal.sequence));
+        calls += 1;
+    }
+    assert_eq!(set_aside, [7]);
+    let taken: Vec<u64> = server
+        .heard()
+        .iter()
+        .filter(|heard| !poisoned(heard))
+        .flat_map(|heard| {
+            body(heard).as_array().unwrap().iter().map(|entry| entry["sequence"].as_u64().unwrap()).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(taken, (1..=20).filter(|number| *number != 7).collect::<Vec<_>>(), "each once, in order");
+    assert!(calls < 8 && server.heard().len() < 20, "{calls} calls, {} requests", server.heard().len());
+}
+
 #[tokio::test]
 async fn a_server_that_is_not_there_is_asked_again_later() {
     let world = World::new();
