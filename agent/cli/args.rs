@@ -14,6 +14,7 @@ mod budget;
 mod launch;
 mod plugin;
 mod registry;
+mod resume;
 mod run;
 mod values;
 
@@ -23,6 +24,7 @@ pub(crate) use registry::{
     AssignArgs, ClaimArgs, DrainArgs, GroupArgs, GroupCommand, GroupOpenArgs, ReleaseArgs, WorkerArgs, WorkerCommand,
     WorkerListArgs, WorkerRegisterArgs,
 };
+pub(crate) use resume::ResumeArgs;
 pub(crate) use run::RunArgs;
 use values::attempt_number;
 
@@ -255,16 +257,6 @@ pub(crate) struct StopArgs {
     /// Send SIGKILL at once
     #[arg(long, conflicts_with = "grace")]
     pub(crate) force: bool,
-}
-
-/// `latido resume`.
-#[derive(Debug, Args)]
-pub(crate) struct ResumeArgs {
-    /// The job to resume
-    #[arg(value_name = "JOB")]
-    pub(crate) job: SubjectName,
-    #[command(flatten)]
-    pub(crate) budget: budget::BudgetArgs,
 }
 
 /// `latido pause`.

@@ -17,6 +17,8 @@ use crate::{print, run, subject};
 
 /// Who asks, in the records.
 const BY: &str = "latido resume";
+/// Who vouches for a loss, in the records.
+const PRESUMED_BY: &str = "latido resume --presume-lost";
 /// An agent that does not say how it sees the change was not there a moment ago either.
 const POKE_WITHIN: Duration = Duration::from_millis(300);
 
@@ -26,6 +28,10 @@ pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<ExitCode, Fail
     subject::known(&context.state, job, "resume")?;
     resume::give(&context.state, job, args.budget.overrides(), subject::at())
         .map_err(|source| failure(args, context, &ResumeError::Wanted { job: job.clone(), source }))?;
+    if args.presume_lost {
+        resume::presume_lost(&context.state, job, PRESUMED_BY, subject::at())
+            .map_err(|error| failure(args, context, &error))?;
+    }
     let left = left_behind(context, job);
     let resumed = if client::agent_answers(&context.state) {
         resume::resume_through_agent(&context.state, job, BY, subject::at())
@@ -80,7 +86,12 @@ fn failure(args: &ResumeArgs, context: &Context, error: &ResumeError) -> Failure
             Failure::refused(what, why, format!("give more of it: `latido resume {job} --budget-…` (see its --help)"))
         }
         ResumeError::Refused { .. } => Failure::refused(what, why, why_shows),
-        ResumeError::Unknown { .. } | ResumeError::Orphan { .. } => Failure::refused(what, why, why_shows),
+        ResumeError::Unknown { .. } => Failure::refused(
+            what,
+            why,
+            format!("{why_shows}; if you know that nothing of it lives: `latido resume {job} --presume-lost`"),
+        ),
+        ResumeError::Orphan { .. } | ResumeError::NotLost { .. } => Failure::refused(what, why, why_shows),
         ResumeError::Launch { source, .. } if matches!(**source, LaunchError::NoJob { .. }) => {
             Failure::refused(what, why, "its job.json is needed; `latido remove` frees the name")
         }

@@ -216,7 +216,9 @@ fn next(facts: &JobFacts) -> Option<Next> {
         AttemptState::Orphaned { .. } => by_hand(format!(
             "nothing by itself while no agent runs; `latido resume {name}` ends what is left and runs it again"
         )),
-        AttemptState::Unknown { .. } => by_hand("nothing, until it can be told".to_owned()),
+        AttemptState::Unknown { .. } => by_hand(format!(
+            "nothing, until it can be told; if you know that nothing of it lives: `latido resume {name} --presume-lost`"
+        )),
         AttemptState::Launching => by_hand("its supervisor records that the job runs".to_owned()),
         AttemptState::Running if latest.doubt.is_some() => by_hand("nothing, until its supervisor tells".to_owned()),
         AttemptState::Running => {

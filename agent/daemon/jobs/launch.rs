@@ -216,6 +216,7 @@ fn settle_previous(
     };
     let previous = records::read_attempt(folder, attempt, &mut Vec::new());
     let tree = inspect::tree_of(folder, &previous);
+    let tree = if previous.end.is_some() { tree.seen_from_here() } else { tree };
     let found = inspect::find(&tree).map_err(|why| unknown(attempt, why))?;
     let living = inspect::named(found.processes.iter().chain(&found.doubtful));
     if !living.is_empty() {
@@ -224,7 +225,7 @@ fn settle_previous(
     if !found.others.is_empty() {
         return Err(LaunchError::Unrecorded { job: job.clone(), living: inspect::named(&found.others) });
     }
-    recover::settle(state, job, attempt, lock, &Settling { by: &order.by, at, outcome: None })
+    recover::settle(state, job, attempt, lock, &Settling::lost(&order.by, at))
         .map(|end| Some(end.ended_at))
         .map_err(|source| LaunchError::Previous { job: job.clone(), source })
 }
@@ -355,7 +356,7 @@ pub fn host_name() -> String {
 fn record_refusal(state: &StateDir, job: &SubjectName, attempt: u32, by: &str, at: WallTime, why: &str) {
     let deadline = Deadline::after(REFUSAL_WITHIN);
     let outcome = Outcome::launch_failed(format!("the supervisor failed: {why}"));
-    let settling = Settling { by, at, outcome: Some(outcome) };
+    let settling = Settling { outcome: Some(outcome), ..Settling::lost(by, at) };
     // The supervisor may be about to end: until then it holds the lock, and its death is not proven.
     loop {
         let settled = recover::take_lock(job, &state.job(job))

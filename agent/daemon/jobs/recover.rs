@@ -163,7 +163,30 @@ pub fn record_lost(
 ) -> Result<End, RecoverError> {
     let folder = state.job(job);
     let lock = take_lock(job, &folder)?;
-    settle(state, job, attempt, &lock, &Settling { by, at, outcome: None })
+    settle(state, job, attempt, &lock, &Settling::lost(by, at))
+}
+
+/// Records that an attempt was lost because a person vouches for it, where its death cannot be told from here: it ran on
+/// another machine or in another pid namespace, or its records are damaged. What can be told must not speak against it: the
+/// job's lock has to be free, and no process may carry the job's mark.
+///
+/// # Errors
+/// When something of the job lives, or the records cannot be written.
+pub fn presume_lost(
+    state: &StateDir,
+    job: &SubjectName,
+    attempt: u32,
+    by: &str,
+    at: WallTime,
+) -> Result<End, RecoverError> {
+    let folder = state.job(job);
+    let lock = take_lock(job, &folder)?;
+    let not_proven = |why| RecoverError::NotProven { job: job.clone(), attempt, why };
+    let marked = inspect::marked(&folder).map_err(not_proven)?;
+    if !marked.is_empty() {
+        return Err(not_proven(format!("{} carries its mark", inspect::list(&marked))));
+    }
+    settle(state, job, attempt, &lock, &Settling { is_vouched_for: true, ..Settling::lost(by, at) })
 }
 
 /// How an attempt is settled.
@@ -175,6 +198,15 @@ pub struct Settling<'a> {
     pub at: WallTime,
     /// what is recorded in place of `lost`
     pub outcome: Option<Outcome>,
+    /// a person says that nothing of it lives, where that cannot be told
+    pub is_vouched_for: bool,
+}
+
+impl<'a> Settling<'a> {
+    /// As lost, where that is proven.
+    pub fn lost(by: &'a str, at: WallTime) -> Self {
+        Self { by, at, outcome: None, is_vouched_for: false }
+    }
 }
 
 /// Brings the records of an attempt to their end, with the job's lock held: its ending, its line in the ledger, no
@@ -226,6 +258,9 @@ fn record_end(
         }
         AttemptState::Launching | AttemptState::Running => return Err(not_proven("its supervisor lives".to_owned())),
         AttemptState::Orphaned { living } => return Err(not_proven(format!("{} lives", inspect::list(living)))),
+        AttemptState::Unknown { why } if settling.is_vouched_for => {
+            format!("a person vouches that nothing of it lives, which cannot be told from here: {why}")
+        }
         AttemptState::Unknown { why } => return Err(not_proven(why.clone())),
         AttemptState::Ended => return Err(not_proven("its ending vanished while it was read".to_owned())),
     };

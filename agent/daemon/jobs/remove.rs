@@ -82,7 +82,7 @@ pub fn remove(state: &StateDir, job: &SubjectName, by: &str, at: WallTime) -> Re
         }
     }
     if let Some(number) = read.attempts.last() {
-        recover::settle(state, job, *number, &lock, &Settling { by, at, outcome: None })
+        recover::settle(state, job, *number, &lock, &Settling::lost(by, at))
             .map_err(|source| RemoveError::Recover { job: job.clone(), source })?;
     }
     for number in &read.attempts {

@@ -12,7 +12,7 @@ use super::client::{self, AGENT_WITHIN, POKE_WITHIN};
 use super::clock::{self, Deadline};
 use super::inspect::{self, AttemptFacts, AttemptState, JobFacts, LAUNCH_WITHIN};
 use super::launch::{self, LaunchError, LaunchOrder, Launched, Ordered};
-use super::recover::{self, OrphanError};
+use super::recover::{self, OrphanError, RecoverError};
 use super::wanted::{self, WantError};
 use super::{judge, records};
 use crate::settings::BudgetOverrides;
@@ -55,6 +55,14 @@ pub enum ResumeError {
         attempt: u32,
         /// why
         why: String,
+    },
+    /// What a person vouches for is not so, or cannot be recorded.
+    #[error("resume job {job}")]
+    NotLost {
+        /// which
+        job: SubjectName,
+        /// why
+        source: RecoverError,
     },
     /// What is left of its last attempt cannot be ended.
     #[error("resume job {job}")]
@@ -106,6 +114,21 @@ pub enum ResumeError {
         /// how long was waited
         within: Duration,
     },
+}
+
+/// Records the latest attempt as lost where nobody can tell whether it lives and a person vouches that it does not. Where that
+/// can be told nothing is recorded: what is known counts for more than anybody's word.
+///
+/// # Errors
+/// When there is no such job, something of it is seen to live, or the records cannot be written.
+pub fn presume_lost(state: &StateDir, job: &SubjectName, by: &str, at: WallTime) -> Result<(), ResumeError> {
+    let facts = look(state, job)?;
+    let Some(latest) = facts.latest.filter(|latest| matches!(latest.state, AttemptState::Unknown { .. })) else {
+        return Ok(());
+    };
+    recover::presume_lost(state, job, latest.records.number, by, at)
+        .map(drop)
+        .map_err(|source| ResumeError::NotLost { job: job.clone(), source })
 }
 
 /// Resumes a job without an agent: ends what is left of its last attempt, records a loss, launches the next one.

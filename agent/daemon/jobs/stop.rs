@@ -283,7 +283,7 @@ fn end_without_supervisor(
     });
     let recorded = |source| StopError::Recover { job: job.clone(), source };
     let lock = recover::take_lock(job, &folder).map_err(recorded)?;
-    let settling = Settling { by: &order.by, at: clock::wall_time(), outcome };
+    let settling = Settling { outcome, ..Settling::lost(&order.by, clock::wall_time()) };
     let end = recover::settle(state, job, attempt, &lock, &settling).map_err(recorded)?;
     Ok(if lived { Stopped::Ended(Box::new(end)) } else { Stopped::WasLost(Box::new(end)) })
 }

@@ -114,6 +114,11 @@ fn next(view: &SubjectView, latest: &Latest, now: Moment) -> Option<Next> {
     let waits = matches!(view.phase, latido_policy::Phase::Held | latido_policy::Phase::Stuck);
     waits.then(|| {
         let remark = latest.remark.as_ref().map(|remark| format!(" ({remark})")).unwrap_or_default();
+        if view.verdict == latido_policy::Verdict::Unknown {
+            let vouch =
+                format!("if you know that nothing of it lives: `latido resume {} --presume-lost`", latest.job.name);
+            return Next { what: format!("{}{remark}; {vouch}", view.phase_because), in_s: None };
+        }
         let more = if let latido_policy::Reason::BudgetUsedUp { counter, .. } = view.phase_because {
             format!(" --budget-{counter} MORE")
         } else {

@@ -1,20 +1,21 @@
 //! All processes of an attempt: found by group, session, descent, mark and cgroup, and ended.
 
+mod mark;
+
 use std::collections::BTreeSet;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use latido_protocol::files::{Cgroup, Identity};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+use self::mark::{Belongs, file_id, mark_of};
 use crate::cgroup;
 use crate::identity;
 use crate::pidfd::Pidfd;
 use crate::proc::{self, Stat};
-use crate::start::SUPERVISES;
 use crate::sys;
 
 /// The mark in the environment of an attempt's processes: it names the attempt directory.
@@ -38,6 +39,17 @@ pub struct Tree {
     pub supervisor: Option<Identity>,
     /// its cgroup, where it has one
     pub cgroup: Option<Cgroup>,
+}
+
+impl Tree {
+    /// Where an attempt whose ending is recorded is looked for once more: numbers of another machine, boot or pid namespace
+    /// name nobody here, marks do.
+    #[must_use]
+    pub fn seen_from_here(mut self) -> Self {
+        self.process = self.process.filter(identity::is_here);
+        self.supervisor = self.supervisor.filter(identity::is_here);
+        self
+    }
 }
 
 /// What lives of an attempt.
@@ -198,11 +210,6 @@ fn wait_for_one(processes: &[Identity], at_most: Duration) {
     let _ = rustix::event::poll(&mut fds, Some(&sys::timespec(at_most)));
 }
 
-/// What a path leads to, whatever it is called.
-fn file_id(path: &Path) -> Option<(u64, u64)> {
-    path.metadata().ok().map(|file| (file.dev(), file.ino()))
-}
-
 struct Scan<'a> {
     tree: &'a Tree,
     /// all that `/proc` shows, with the mark of each where it has one
@@ -213,63 +220,6 @@ struct Scan<'a> {
 struct Seen {
     stat: Stat,
     belongs: Belongs,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Belongs {
-    /// it carries this attempt's mark, or is proven by group, descent or cgroup
-    Ours,
-    /// it carries the mark of another attempt of the same job, or supervises that
-    Sibling,
-    /// it carries the mark of another job's attempt, or supervises that
-    Others,
-    /// it is a supervisor of this attempt
-    Supervises,
-    /// its environment says nothing
-    Unmarked,
-}
-
-/// Whose mark a process carries. `None`: its environment cannot be read.
-fn mark_of(tree: &Tree, pid: u32) -> Option<Belongs> {
-    let environ = proc::environ(pid)?;
-    let (directory, ours) = match (proc::variable(&environ, SUPERVISES), proc::variable(&environ, MARK)) {
-        (Some(directory), _) => (directory, Belongs::Supervises),
-        (None, Some(directory)) => (directory, Belongs::Ours),
-        (None, None) => return Some(Belongs::Unmarked),
-    };
-    Some(if is_this(tree, directory) {
-        ours
-    } else if is_of_this_job(tree, directory) {
-        Belongs::Sibling
-    } else {
-        Belongs::Others
-    })
-}
-
-/// Whether it is an attempt of the same job: a job of this name, in this state directory, whatever has been removed of
-/// the folders between the two.
-fn is_of_this_job(tree: &Tree, directory: &Path) -> bool {
-    /// `jobs/NAME/attempts/0001`: from an attempt up to its state directory.
-    const DEPTH: usize = 4;
-
-    let parts =
-        |path: &Path| path.ancestors().nth(2).map(|job| (job.file_name().map(ToOwned::to_owned), job.to_owned()));
-    let (Some((name, job)), Some((own_name, own_job))) = (parts(directory), parts(&tree.attempt_dir)) else {
-        return false;
-    };
-    let state = |path: &Path| path.ancestors().nth(DEPTH).and_then(file_id);
-    job == own_job || name == own_name && state(directory).is_some_and(|found| Some(found) == state(&tree.attempt_dir))
-}
-
-/// The same directory, also where a link leads to it under another name.
-fn is_this(tree: &Tree, directory: &Path) -> bool {
-    let own = &tree.attempt_dir;
-    if directory == own {
-        return true;
-    }
-    // A folder that was removed has no inode to be known by; its state directory has.
-    directory.file_name() == own.file_name()
-        && (file_id(directory).is_some_and(|found| Some(found) == file_id(own)) || is_of_this_job(tree, directory))
 }
 
 impl<'a> Scan<'a> {
