@@ -109,7 +109,11 @@ impl World {
         let by_hand = wanted.want == Want::Resume || before.is_some_and(|(want, _)| want != Want::Run);
         let now = self.now();
         let of = &mut self.reference.jobs[job];
-        (of.told, of.told_at) = (Some(wanted.want), now);
+        // A stop is undone by a resume; one that died before its attempt was there undid nothing for an agent that was told.
+        let stands = wanted.want == Want::Run && before.is_some_and(|(want, _)| want == Want::Stop);
+        if !stands {
+            (of.told, of.told_at) = (Some(wanted.want), now);
+        }
         if by_hand && wanted.want != Want::Stop {
             self.seen[job].is_over = false;
         }

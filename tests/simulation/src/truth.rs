@@ -101,6 +101,7 @@ impl Job {
             return;
         }
         self.series_from = epoch;
+        self.told = self.told.filter(|want| *want != Want::Stop);
         self.excuses.clear();
         self.refusals = 0;
     }
