@@ -172,7 +172,7 @@ impl World {
     }
 
     fn launch_claim(&mut self, job: usize, attempt: &AttemptName, by_hand: bool) -> Result<(), String> {
-        self.reference.jobs[job].may_launch(by_hand, self.host.now)?;
+        self.reference.jobs[job].may_launch(by_hand, attempt.epoch, self.host.now)?;
         let seen = &mut self.seen[job];
         if seen.is_over {
             return Err("it is over, and nobody asked for more".to_owned());

@@ -64,7 +64,11 @@ impl Job {
     }
 
     /// Nothing that the agent knows of may live where it launches another, and by itself it launches what its policy resumes.
-    pub(crate) fn may_launch(&self, by_hand: bool, now: Duration) -> Claim {
+    pub(crate) fn may_launch(&self, by_hand: bool, epoch: u64, now: Duration) -> Claim {
+        // Somebody was faster, and the agent will be told: an epoch is given once, so this launch is refused.
+        if epoch <= self.highest_epoch {
+            return Ok(());
+        }
         // What it learned in this very pass it may have launched before, where the store let it wait: that launch is refused.
         if self.told == Some(Want::Stop) && self.told_at < now {
             return Err("it is launched after a stop".to_owned());
