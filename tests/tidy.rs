@@ -6,6 +6,8 @@
 
 #[path = "tidy/edges.rs"]
 mod edges;
+#[path = "tidy/guests.rs"]
+mod guests;
 #[path = "tidy/lengths.rs"]
 mod lengths;
 #[path = "tidy/links.rs"]

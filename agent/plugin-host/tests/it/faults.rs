@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use latido_plugin_host::{Delivery, FaultKind, Next};
+use latido_plugin_host::{Delivery, FaultKind, Next, PluginError};
 
 use crate::support::{World, beat, beats, fault, misbehaving, write};
 
@@ -50,4 +50,18 @@ async fn c253_entries_around_a_poison_entry_are_handled_by_new_instances() {
     }
     assert_eq!(aside, [3]);
     assert_eq!(delivered, [1, 2, 4, 5, 6, 7, 8, 9, 10]);
+}
+
+#[tokio::test]
+async fn an_answer_of_no_is_no_fault_and_costs_no_instance() {
+    let world = World::new();
+    let refused = world.host.load_sink(misbehaving("configure", "refuse-settings")).await.map(drop).unwrap_err();
+    let cause = std::error::Error::source(&refused).unwrap().to_string();
+    assert!(cause.contains("not these"), "{cause}");
+    let mut sink = world.host.load_sink(misbehaving("write", "refuse")).await.unwrap();
+    for _ in 0..2 {
+        let error = sink.write(&beat(1)).await.unwrap_err();
+        assert_eq!(error.answer(), Some(&PluginError::Permanent("never".to_owned())));
+        assert!(sink.is_warm());
+    }
 }
