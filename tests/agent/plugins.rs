@@ -68,6 +68,24 @@ fn a_strategy_that_cannot_be_loaded_holds_its_jobs() {
     agent.end();
 }
 
+#[test]
+fn a_strategy_sees_the_directory_of_the_job_that_it_is_asked_about() {
+    let world = World::new();
+    let config = format!(
+        "sink = []\nrule = []\n[[strategy]]\nname = \"script\"\nsource = \"{}\"\ngrant.workspace = {{}}\n\
+         settings = {{ read = [[\"marks\", 0, 100]] }}\n",
+        guest("probe-strategy")
+    );
+    let agent = Agent::start(&world, &config);
+    world.detach("a", QUICK, "echo half > marks; exec sleep 1000");
+    wait_until("the marks", || world.read("marks") == "half\n");
+    world.kill(world.start("a", 1).process.unwrap().pid, "KILL");
+    wait_until("held", || world.status("a").phase == Phase::Held);
+    let why = world.latido(&["why", "a"]);
+    assert!(why.stdout.contains(r#"strategy script: "half"#), "{why:?}");
+    agent.end();
+}
+
 /// A sink that traps at every entry, from a file of the test's own.
 fn trapping(world: &World) -> (std::path::PathBuf, String) {
     let file = world.home().join("plugin.wasm");

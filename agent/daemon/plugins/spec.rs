@@ -22,6 +22,7 @@ pub(crate) fn of(plugin: &PluginSettings, kind: Kind, state: &StateDir) -> Resul
     spec.grants.sql = plugin.grant.sql.iter().map(|(name, path)| (name.clone(), below(path).into())).collect();
     spec.grants.files = plugin.grant.files.iter().map(|(name, path)| (name.clone(), below(path).into())).collect();
     spec.grants.http = plugin.grant.http.as_ref().map(HttpSettings::grant);
+    spec.grants.workspace = plugin.grant.workspace;
     spec.limits.memory = usize::try_from(plugin.limits.memory_max).unwrap_or(usize::MAX);
     spec.limits.cpu = plugin.limits.cpu_for.0;
     spec.limits.wall = plugin.limits.call_for.0;

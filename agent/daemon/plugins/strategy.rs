@@ -92,7 +92,7 @@ async fn decide(
     if by_hand {
         situation.attributes.push(guest::Attribute { key: BY_HAND.to_owned(), value: "true".to_owned() });
     }
-    match strategy.decide(&situation).await {
+    match strategy.decide(&situation, &job.directory).await {
         Ok(guest::Decision::Launch(proposed)) => {
             ground.works(name).await;
             let mut words = vec![proposed.program.clone()];

@@ -220,6 +220,17 @@ pub(super) struct GrantTable {
     /// Requests over HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) http: Option<HttpTable>,
+    /// Look and read, for strategies: what lies in the directory of the job that is asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) workspace: Option<WorkspaceTable>,
+}
+
+/// `grant.workspace.… = …`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct WorkspaceTable {
+    /// Bytes that are read at once, 16MiB at most. Without it: 64KiB.
+    pub(super) read_max: Option<Text<Size>>,
 }
 
 /// `limits.… = …`

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use latido_plugin_host::WorkspaceGrant;
 use latido_policy::GroupSettings;
 use latido_protocol::files::{
     Backoff, Beats, Budget, CarriageReturns, LaunchSettings, LogLimits, OnEnd, Orphans, Resume, ResumeOn,
@@ -155,6 +156,8 @@ pub struct Grant {
     pub files: BTreeMap<String, PathBuf>,
     /// requests over HTTP
     pub http: Option<HttpSettings>,
+    /// what lies in the directories of the jobs that a strategy is asked about
+    pub workspace: Option<WorkspaceGrant>,
 }
 
 /// What a plugin may cost.

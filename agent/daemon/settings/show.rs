@@ -9,7 +9,7 @@ use super::alerts::AlertsTable;
 use super::budget::BudgetTable;
 use super::document::{
     AgentTable, BlackoutTable, Document, GrantTable, GroupTable, JobTable, JournalTable, LimitsTable, LogTable,
-    PluginTable, PolicyTable, ResumeTable, SinkTable,
+    PluginTable, PolicyTable, ResumeTable, SinkTable, WorkspaceTable,
 };
 use super::http::HttpSettings;
 use super::launch::{LaunchTable, OnEndTable};
@@ -105,6 +105,10 @@ fn plugin_table(plugin: &PluginSettings) -> PluginTable {
         sql: plugin.grant.sql.clone(),
         files: plugin.grant.files.clone(),
         http: plugin.grant.http.as_ref().map(HttpSettings::table),
+        workspace: plugin
+            .grant
+            .workspace
+            .map(|grant| WorkspaceTable { read_max: Some(Text(Size(grant.read_max.into()))) }),
     };
     PluginTable {
         name: plugin.name.clone(),

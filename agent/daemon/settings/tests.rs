@@ -35,6 +35,7 @@ fn what_is_shown_reads_back_as_the_same() {
         [[strategy]]
         name = "script"
         source = "own.wasm"
+        grant.workspace.read_max = "1MiB"
         [job.catalogue]
         command = ["python3", "catalogue.py"]
         directory = "work"
@@ -157,6 +158,10 @@ fn names_and_values_are_checked() {
         ("[[rule]]\nname = \"x\"\nsource = \"builtin:sqlite\"\n", "built in are `builtin:liveness`"),
         ("[[rule]]\nname = \"history\"\nsource = \"builtin:liveness\"\n", "the name of a sink already"),
         ("[[sink]]\nname = \"x\"\nsource = \"builtin:sqlite\"\nentries = [\"alrt\"]\n", "did you mean \"alert\"?"),
+        (
+            "[[strategy]]\nname = \"x\"\nsource = \"x.wasm\"\ngrant.workspace.read_max = \"1GiB\"\n",
+            "`strategy.0.grant.workspace.read_max`: write 1B to 16MiB",
+        ),
         ("[agent]\nstate_dir = \"here\"\n", "not an absolute path"),
         ("[agent.log]\nsize_max = \"1B\"\n", "64KiB"),
         ("[agent.log]\nsize_max = 16777216\n", "no unit"),

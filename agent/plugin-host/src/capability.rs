@@ -4,8 +4,8 @@ pub(crate) mod files;
 pub(crate) mod http;
 pub(crate) mod log;
 pub(crate) mod memory;
-pub(crate) mod refused;
 pub(crate) mod sql;
+pub(crate) mod workspace;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ pub(crate) struct Capabilities {
     pub(crate) files: BTreeMap<String, files::AppendFile>,
     pub(crate) http: Option<Arc<http::Client>>,
     pub(crate) state: Option<Arc<dyn StateStore>>,
+    pub(crate) workspace: Option<workspace::Workspace>,
 }
 
 impl Capabilities {
@@ -32,6 +33,7 @@ impl Capabilities {
             files: files.map(|(name, grant)| (name, files::AppendFile::new(grant))).collect(),
             http: grants.http.map(|grant| Arc::new(http::Client::new(grant, limits))),
             state: grants.state,
+            workspace: grants.workspace.map(workspace::Workspace::new),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -39,6 +40,8 @@ pub(crate) struct Guest {
     pub(crate) log: LogBook,
     pub(crate) words: Words,
     pub(crate) capabilities: Arc<Capabilities>,
+    /// of the job that the call under way is about
+    pub(crate) directory: Option<Arc<Path>>,
     ticks: u32,
     ticks_max: u32,
 }
@@ -58,14 +61,16 @@ impl Guest {
             log: LogBook::new(capabilities.plugin.clone(), limits),
             words,
             capabilities,
+            directory: None,
             ticks: 0,
             ticks_max,
         }
     }
 
-    /// Begins a call: what is counted by the call starts again.
+    /// Begins a call: what is counted by the call starts again, and no job's directory is there until it is named.
     pub(crate) fn begin(&mut self) {
         self.ticks = 0;
+        self.directory = None;
         self.log.begin();
     }
 

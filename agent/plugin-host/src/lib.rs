@@ -44,7 +44,7 @@ pub use error::{CallError, Fault, FaultKind, HostError, LoadError, PluginError};
 pub use host::{COMPONENT_MAX, Host, HostSettings};
 pub use manifest::{MANIFEST_SECTION, Manifest};
 pub use plugins::{Rule, Sink, Strategy};
-pub use spec::{Durability, FileGrant, Grants, Kind, Limits, PluginSpec, SqlGrant};
+pub use spec::{Durability, FileGrant, Grants, Kind, Limits, PluginSpec, SqlGrant, WorkspaceGrant};
 pub use state::{MemoryState, SHARE, StateFault, StateStore};
 pub use web::{HttpGrant, LookingUp, Names, Secret, SystemNames};
 pub use world::Description;

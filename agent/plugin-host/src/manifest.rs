@@ -57,6 +57,9 @@ pub struct Requires {
     /// a durable memory
     #[serde(default)]
     pub state: bool,
+    /// what lies in the directory of the job that it is asked about
+    #[serde(default)]
+    pub workspace: bool,
 }
 
 impl Manifest {
@@ -128,11 +131,20 @@ impl Manifest {
                 lines.push("grant.state = true".to_owned());
             }
         }
+        if self.requires.workspace {
+            allowed.workspace = spec.grants.workspace;
+            if allowed.workspace.is_none() {
+                lines.push("grant.workspace = {}".to_owned());
+            }
+        }
         if !lines.is_empty() {
             return Err(LoadError::NotGranted { plugin: spec.name.clone(), lines: lines.join("\n") });
         }
-        let unasked = spec.grants.sql.keys().filter(|name| !self.requires.sql.contains(*name));
-        for name in unasked.chain(spec.grants.files.keys().filter(|name| !self.requires.files.contains(*name))) {
+        let unasked = spec.grants.sql.keys().filter(|name| !self.requires.sql.contains(*name)).map(String::as_str);
+        let unasked = unasked
+            .chain(spec.grants.files.keys().filter(|name| !self.requires.files.contains(*name)).map(String::as_str))
+            .chain((spec.grants.workspace.is_some() && !self.requires.workspace).then_some("workspace"));
+        for name in unasked {
             tracing::warn!(plugin = spec.name, grant = name, "granted, but the plugin's manifest does not ask for it");
         }
         Ok(allowed)

@@ -1,6 +1,8 @@
 //! The three kinds of plugins, as the agent calls them.
 
 use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
 
 use crate::bindings::v0::rule::AlertRule;
 use crate::bindings::v0::rule::exports::latido::plugin::rule::Finding;
@@ -139,27 +141,31 @@ impl Rule {
 }
 
 impl Strategy {
-    /// Asks how a job should go on. Only a proposal.
+    /// Asks how a job should go on. Only a proposal. `directory` is the job's own: what the capability `workspace` shows.
     ///
     /// # Errors
     ///
     /// The plugin's own answer, or its fault.
-    pub async fn decide(&mut self, situation: &Situation) -> Result<Decision, CallError> {
+    pub async fn decide(&mut self, situation: &Situation, directory: &Path) -> Result<Decision, CallError> {
+        let input = (situation, directory);
         self.plugin
-            .call("decide", situation, |world, store, situation| {
+            .call("decide", &input, |world, store, (situation, directory)| {
+                store.data_mut().directory = Some(Arc::from(*directory));
                 Box::pin(world.latido_plugin_strategy().call_decide(store, situation))
             })
             .await
     }
 
-    /// Asks what new output lines say of a running attempt.
+    /// Asks what new output lines say of a running attempt. `directory` is the job's own, as for [`decide`](Self::decide).
     ///
     /// # Errors
     ///
     /// The plugin's own answer, or its fault.
-    pub async fn observe(&mut self, output: &Output) -> Result<Option<Observation>, CallError> {
+    pub async fn observe(&mut self, output: &Output, directory: &Path) -> Result<Option<Observation>, CallError> {
+        let input = (output, directory);
         self.plugin
-            .call("observe", output, |world, store, output| {
+            .call("observe", &input, |world, store, (output, directory)| {
+                store.data_mut().directory = Some(Arc::from(*directory));
                 Box::pin(world.latido_plugin_strategy().call_observe(store, output))
             })
             .await

@@ -88,6 +88,8 @@ pub struct Grants {
     pub http: Option<HttpGrant>,
     /// The plugin's durable memory.
     pub state: Option<Arc<dyn StateStore>>,
+    /// What lies in the directory of the job that a strategy is asked about.
+    pub workspace: Option<WorkspaceGrant>,
 }
 
 impl fmt::Debug for Grants {
@@ -97,6 +99,7 @@ impl fmt::Debug for Grants {
             .field("files", &self.files)
             .field("http", &self.http)
             .field("state", &self.state.is_some())
+            .field("workspace", &self.workspace)
             .finish()
     }
 }
@@ -138,6 +141,24 @@ pub struct FileGrant {
 impl<P: Into<PathBuf>> From<P> for FileGrant {
     fn from(path: P) -> Self {
         Self { path: path.into(), durability: Durability::Disk }
+    }
+}
+
+/// The directories of jobs, read only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkspaceGrant {
+    /// Bytes that are read at once.
+    pub read_max: u32,
+}
+
+impl WorkspaceGrant {
+    /// The largest `read_max`: what is read lies in memory twice, in the agent and in the plugin.
+    pub const READ_MAX: u32 = 16 << 20;
+}
+
+impl Default for WorkspaceGrant {
+    fn default() -> Self {
+        Self { read_max: 64 << 10 }
     }
 }
 

@@ -1,9 +1,12 @@
 //! What the config says of plugins: where each comes from, what it is granted, what it may use.
 
-use super::super::document::{GrantTable, LimitsTable, PluginTable, SinkTable};
+use latido_plugin_host::WorkspaceGrant;
+
+use super::super::document::{GrantTable, LimitsTable, PluginTable, SinkTable, WorkspaceTable};
 use super::super::entry_kind::EntryKind;
 use super::super::model::{Grant, PluginLimits, PluginSettings, PluginSource, SinkSettings};
 use super::super::nearest::nearest;
+use super::super::text::{Size, Text};
 use super::{BUILTIN_SINKS, Check, PLUGIN_MEMORY_MIN};
 
 impl Check<'_> {
@@ -57,7 +60,19 @@ impl Check<'_> {
         let http = table
             .http
             .map(|http| http.settings(base, |key, why| self.refuse(&format!("{path}.grant.http.{key}"), why, None)));
-        Grant { sql: table.sql, files: table.files, http }
+        let workspace = table.workspace.map(|table| self.workspace(path, table));
+        Grant { sql: table.sql, files: table.files, http, workspace }
+    }
+
+    fn workspace(&mut self, path: &str, table: WorkspaceTable) -> WorkspaceGrant {
+        let Some(Text(Size(read_max))) = table.read_max else { return WorkspaceGrant::default() };
+        match u32::try_from(read_max) {
+            Ok(read_max @ 1..=WorkspaceGrant::READ_MAX) => WorkspaceGrant { read_max },
+            Ok(_) | Err(_) => {
+                self.refuse(&format!("{path}.grant.workspace.read_max"), "write 1B to 16MiB", None);
+                WorkspaceGrant::default()
+            }
+        }
     }
 
     fn limits(&mut self, path: &str, table: LimitsTable) -> PluginLimits {

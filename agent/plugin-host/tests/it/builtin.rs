@@ -1,5 +1,7 @@
 //! The built-in plugins do what their READMEs say.
 
+use std::path::Path;
+
 use latido_plugin_host::{
     Attribute, Budget, Command, Decision, Entries, EnvironmentValue, EnvironmentVariable, Field, Kind, Outcome,
     PastAttempt, PluginSpec, Severity, Situation, Subject, Verdict,
@@ -352,14 +354,15 @@ async fn script_starts_the_same_command_again_unless_that_cannot_help() {
         Some(Outcome::LaunchFailed("no space left on device".into())),
     ] {
         let asked = situation(outcome);
-        assert_eq!(strategy.decide(&asked).await, Ok(Decision::Launch(asked.command)));
+        assert_eq!(strategy.decide(&asked, Path::new("/")).await, Ok(Decision::Launch(asked.command)));
     }
     let asked = situation(Some(Outcome::LaunchFailed("catalogue: not found".into())));
-    let decision = strategy.decide(&asked).await.unwrap();
+    let decision = strategy.decide(&asked, Path::new("/")).await.unwrap();
     assert!(matches!(&decision, Decision::Hold(why) if why.contains("catalogue: not found")), "{decision:?}");
-    let decision = strategy.decide(&situation(Some(Outcome::Stopped("latido stop".into())))).await.unwrap();
+    let decision =
+        strategy.decide(&situation(Some(Outcome::Stopped("latido stop".into()))), Path::new("/")).await.unwrap();
     assert!(matches!(decision, Decision::Hold(_)), "{decision:?}");
     let mut endless = situation(Some(Outcome::LaunchFailed("catalogue: not found".into())));
     endless.budget.attempts_left = None;
-    assert_eq!(strategy.decide(&endless).await, Ok(Decision::Launch(endless.command)));
+    assert_eq!(strategy.decide(&endless, Path::new("/")).await, Ok(Decision::Launch(endless.command)));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use latido_plugin_host::{Durability, FaultKind, FileGrant, Kind, MemoryState, PluginSpec, SqlGrant};
 use serde_json::{Value, json};
 
-use crate::support::{World, beat, guest, misbehaving, told};
+use crate::support::{World, beat, guest, misbehaving, situation, told};
 
 /// The plugin that tries what its settings say, with everything granted that it asks for.
 fn probe(world: &World, settings: Value) -> PluginSpec {
@@ -43,26 +43,7 @@ async fn a_strategy_without_grants_sees_no_file() {
     let world = World::new();
     let spec = PluginSpec::new("bad", Kind::Strategy, guest("misbehave-strategy"));
     let mut strategy = world.host.load_strategy(spec).await.unwrap();
-    let situation = latido_plugin_host::Situation {
-        now: 0,
-        subject: crate::support::subject("a", latido_plugin_host::Verdict::Dead),
-        command: latido_plugin_host::Command {
-            program: "true".into(),
-            arguments: Vec::new(),
-            directory: None,
-            environment: Vec::new(),
-        },
-        attempts: Vec::new(),
-        budget: latido_plugin_host::Budget {
-            attempts_left: None,
-            turns_left: None,
-            cost_left_usd: None,
-            time_left: None,
-            attributes: Vec::new(),
-        },
-        attributes: Vec::new(),
-    };
-    let decision = strategy.decide(&situation).await.unwrap();
+    let decision = strategy.decide(&situation(), Path::new("/etc")).await.unwrap();
     let latido_plugin_host::Decision::Hold(answers) = decision else { panic!("{decision:?}") };
     assert_eq!(answers.matches("Denied(").count(), 3, "{answers}");
 }

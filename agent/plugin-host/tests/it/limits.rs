@@ -4,12 +4,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use latido_plugin_host::{
-    Budget, Command, FaultKind, Kind, LoadError, Output, PluginError, PluginSpec, Situation, Verdict,
-};
+use latido_plugin_host::{FaultKind, Kind, LoadError, PluginError, PluginSpec, Verdict};
 use serde_json::json;
 
-use crate::support::{World, beat, beats, builtin, fault, guest, misbehaving, subject, write};
+use crate::support::{World, beat, beats, builtin, fault, guest, misbehaving, output, situation, subject, write};
 
 #[expect(clippy::disallowed_methods, reason = "the test measures how long a call takes")]
 pub(crate) fn now() -> Instant {
@@ -73,17 +71,9 @@ async fn c256_an_endless_loop_is_ended_wherever_it_is() {
         spec.settings = json!({ "where": place, "what": "loop" });
         spec.limits.cpu = cpu;
         let mut strategy = world.host.load_strategy(spec).await.unwrap();
-        let output = Output {
-            subject: "a".into(),
-            attempt: 1,
-            epoch: 1,
-            offset: 0,
-            lines: vec!["line".into()],
-            attributes: Vec::new(),
-        };
         let ended = match place {
-            "decide" => fault(strategy.decide(&situation()).await),
-            _ => fault(strategy.observe(&output).await),
+            "decide" => fault(strategy.decide(&situation(), Path::new("/")).await),
+            _ => fault(strategy.observe(&output(), Path::new("/")).await),
         };
         assert_eq!(ended, FaultKind::CpuDeadline(cpu), "{place}");
     }
@@ -321,7 +311,7 @@ async fn c254_fifty_thousand_calls_leave_no_trace() {
     let situation = situation();
     let call = async |sink: &mut latido_plugin_host::Sink, strategy: &mut latido_plugin_host::Strategy| {
         sink.flush().await.unwrap();
-        strategy.decide(&situation).await.unwrap();
+        strategy.decide(&situation, Path::new("/")).await.unwrap();
     };
     for _ in 0..1000 {
         call(&mut sink, &mut strategy).await;
@@ -338,28 +328,6 @@ async fn c254_fifty_thousand_calls_leave_no_trace() {
 
 fn mappings() -> usize {
     std::fs::read_to_string(Path::new("/proc/self/maps")).unwrap().lines().count()
-}
-
-fn situation() -> Situation {
-    Situation {
-        now: 1_700_000_000_000,
-        subject: subject("catalogue", Verdict::Dead),
-        command: Command {
-            program: "/bin/true".into(),
-            arguments: Vec::new(),
-            directory: None,
-            environment: Vec::new(),
-        },
-        attempts: Vec::new(),
-        budget: Budget {
-            attempts_left: None,
-            turns_left: None,
-            cost_left_usd: None,
-            time_left: None,
-            attributes: Vec::new(),
-        },
-        attributes: Vec::new(),
-    }
 }
 
 /// A sink from a core module by hand: its `describe` answers with what lies at 256, all else is zero, which is `ok`.

@@ -12,3 +12,4 @@ mod rules;
 mod server;
 mod support;
 mod webhook;
+mod workspace;

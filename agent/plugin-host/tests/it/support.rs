@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latido_plugin_host::{
-    CallError, Entries, FaultKind, Field, Host, HostSettings, Kind, PluginError, PluginSpec, Says, Sink, Subject,
-    SubjectKind, Verdict,
+    Budget, CallError, Command, Entries, FaultKind, Field, Host, HostSettings, Kind, Output, PluginError, PluginSpec,
+    Says, Sink, Situation, Subject, SubjectKind, Verdict,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -126,6 +126,41 @@ pub(crate) fn subject(name: &str, verdict: Verdict) -> Subject {
         attempt: 1,
         epoch: 1,
         errors: 0,
+        attributes: Vec::new(),
+    }
+}
+
+/// What a strategy is asked about.
+pub(crate) fn situation() -> Situation {
+    Situation {
+        now: 1_700_000_000_000,
+        subject: subject("catalogue", Verdict::Dead),
+        command: Command {
+            program: "/bin/true".into(),
+            arguments: Vec::new(),
+            directory: None,
+            environment: Vec::new(),
+        },
+        attempts: Vec::new(),
+        budget: Budget {
+            attempts_left: None,
+            turns_left: None,
+            cost_left_usd: None,
+            time_left: None,
+            attributes: Vec::new(),
+        },
+        attributes: Vec::new(),
+    }
+}
+
+/// A line of a running attempt.
+pub(crate) fn output() -> Output {
+    Output {
+        subject: "catalogue".into(),
+        attempt: 1,
+        epoch: 1,
+        offset: 0,
+        lines: vec!["line".into()],
         attributes: Vec::new(),
     }
 }

@@ -1,0 +1,74 @@
+//! `workspace`: what lies in the directory of the job that a call is about, read only.
+//!
+//! The directory belongs to the call, not to the plugin: an instance that serves several jobs reaches the one that it is
+//! asked about, and nothing before or after that call.
+
+mod beneath;
+
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+use crate::bindings::v0::strategy::latido::plugin::workspace::{Entry, Host, Listed, WorkspaceError};
+use crate::guest::Guest;
+use crate::spec::WorkspaceGrant;
+
+use beneath::Directory;
+
+/// The right to look into the directories of jobs.
+pub(crate) struct Workspace {
+    read_max: u32,
+    /// One look at a time: a disk that hangs holds one thread of the host and no more.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Workspace {
+    pub(crate) fn new(grant: WorkspaceGrant) -> Self {
+        Self { read_max: grant.read_max, turn: Arc::default() }
+    }
+}
+
+impl Host for Guest {
+    async fn look(&mut self, path: String) -> Result<Entry, WorkspaceError> {
+        in_directory(self, move |directory, _| directory.look(&path)).await
+    }
+
+    async fn read(&mut self, path: String, offset: u64, length: u32) -> Result<Vec<u8>, WorkspaceError> {
+        in_directory(self, move |directory, read_max| {
+            if length > read_max { Err(WorkspaceError::TooLarge) } else { directory.read(&path, offset, length) }
+        })
+        .await
+    }
+
+    async fn list(&mut self, path: String) -> Result<Vec<Listed>, WorkspaceError> {
+        in_directory(self, move |directory, _| directory.list(&path)).await
+    }
+}
+
+/// Opens the directory of the call's job, and works in it on a thread that may block, so that the call's deadline holds.
+/// `work` is given how many bytes may be read at once.
+fn in_directory<T: Send + 'static, W>(
+    guest: &Guest,
+    work: W,
+) -> impl Future<Output = Result<T, WorkspaceError>> + Send + use<T, W>
+where
+    W: FnOnce(&Directory, u32) -> Result<T, WorkspaceError> + Send + 'static,
+{
+    // Taken before the wait: the guest itself cannot be shared between threads.
+    let granted = guest.capabilities.workspace.as_ref().map(|granted| (granted.read_max, Arc::clone(&granted.turn)));
+    let path = guest.directory.clone();
+    async move {
+        let Some((read_max, turn)) = granted else {
+            return Err(WorkspaceError::Denied("`workspace` is not granted".to_owned()));
+        };
+        let Some(path) = path else {
+            return Err(WorkspaceError::Denied("this call is about no job's directory".to_owned()));
+        };
+        let turn = turn.lock_owned().await;
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work(&Directory::open(&path)?, read_max)
+        });
+        done.await.unwrap_or_else(|_| Err(WorkspaceError::Failed("the host failed at the directory".to_owned())))
+    }
+}
