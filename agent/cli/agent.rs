@@ -1,9 +1,11 @@
 //! `latido agent`.
 
+use std::cell::Cell;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use latido::{AgentError, OpenError, PlaceError};
+use latido::settings::Settings;
+use latido::{AgentError, Config, OpenError, PlaceError};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{AgentArgs, GlobalArgs};
@@ -23,15 +25,23 @@ pub(crate) fn run(args: &AgentArgs, global: &GlobalArgs, context: &Context) -> R
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .try_init();
+    let file = Settings::file_to_load(global.config.as_deref());
+    let had_file = Cell::new(context.settings.file.is_some());
     let reread = || match Context::load(global) {
+        // No config at all is a config as well, but not where one is in force: its file is being replaced, or was moved.
+        Ok(again) if had_file.get() && again.settings.file.is_none() => Err("its file is gone".to_owned()),
         Ok(again) if again.state.path() != context.state.path() => {
             let other = again.state.path().display();
             Err(format!("it names another state directory, {other}; that takes another agent"))
         }
-        Ok(again) => Ok(again.settings),
+        Ok(again) => {
+            had_file.set(again.settings.file.is_some());
+            Ok(again.settings)
+        }
         Err(failure) => Err(failure.render().trim_end().replace('\n', ";")),
     };
-    latido::run(context.settings.clone(), context.state.clone(), args.once, &reread)
+    let config = Config { file: file.as_ref(), reread: &reread };
+    latido::run(context.settings.clone(), context.state.clone(), args.once, &config)
         .map(|()| ExitCode::SUCCESS)
         .map_err(|error| failure(&error))
 }

@@ -93,6 +93,7 @@ fn notes(plugin: &PluginStatus) -> Vec<String> {
         notes.push(format!("{} entries are lost: it was too far behind", plugin.lost));
     }
     notes.extend(plugin.detail.clone());
+    notes.extend(plugin.reload_refused.clone());
     notes
 }
 

@@ -32,6 +32,9 @@ pub(crate) fn run(args: &StatusArgs, context: &Context) -> Result<ExitCode, Fail
             shown = Some(news);
         }
         if !args.watch {
+            if let Some(why) = document.agent.as_ref().and_then(|agent| agent.config_refused.as_ref()) {
+                print::warn(&format!("the config as it is cannot be in force, what was read before is: {why}"));
+            }
             if let Some(silence) = silent_agent(context, &document) {
                 return Err(silence);
             }

@@ -16,6 +16,7 @@ pub mod kept_signals;
 mod place;
 mod plugins;
 pub mod recording;
+mod reload;
 pub mod replay;
 mod run;
 pub mod settings;
@@ -24,4 +25,5 @@ mod trim;
 
 pub use latido_store::OpenError;
 pub use place::PlaceError;
-pub use run::{AgentError, Reread, run};
+pub use reload::{Config, Reread};
+pub use run::{AgentError, run};

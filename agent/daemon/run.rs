@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use latido_driver::{Driver, Fact};
 use latido_protocol::layout::StateDir;
@@ -20,11 +20,13 @@ use crate::first_process::{RUN_ON, collect_what_comes, is_first_process, of_jobs
 use crate::place::{Place, PlaceError};
 use crate::plugins::Registry;
 use crate::recording::{self, Beside};
+use crate::reload::{Config, Reloading, note_files};
 use crate::settings::Settings;
 use crate::sources::activity;
 use crate::sources::control::{About, Control};
 use crate::sources::database;
 use crate::sources::jobs::Jobs;
+use crate::sources::saved::Files;
 use crate::sources::{kept_signals, watched};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -94,14 +96,15 @@ fn system(what: &'static str) -> impl FnOnce(io::Error) -> AgentError {
 
 /// Runs the agent of a state directory until SIGTERM or SIGINT. Jobs are left running.
 ///
-/// SIGHUP calls `reread`. What it answers is in force from then on: a life ends, and another begins under the same lock, with
-/// the same socket, as after a restart. Where it answers why not, in words, that is logged and everything stays as it is.
+/// SIGHUP, and a save of its file, calls `config.reread`. What that answers is in force from then on, if its plugins can be
+/// loaded: a life ends, and another begins under the same lock, with the same socket, as after a restart. Where it answers why
+/// not, in words, that is logged and everything stays as it is.
 ///
 /// With `once` it recovers, judges and acts on what identity, lock and the supervisors' own measure prove, and ends.
 ///
 /// # Errors
 /// Another agent holds the directory, the store cannot be opened, or the system refuses what is needed to start.
-pub fn run(mut settings: Settings, state: StateDir, once: bool, reread: &Reread<'_>) -> Result<(), AgentError> {
+pub fn run(mut settings: Settings, state: StateDir, once: bool, config: &Config<'_>) -> Result<(), AgentError> {
     latido_process::descriptors::raise();
     let mut place = Place::take(&state)?;
     let mut signals = None;
@@ -118,15 +121,12 @@ pub fn run(mut settings: Settings, state: StateDir, once: bool, reread: &Reread<
         };
         drop(entered);
         let life = Life { settings, state: state.clone(), place, once };
-        match begin(&runtime, life, signals, reread)? {
+        match begin(&runtime, life, signals, config)? {
             Ended::ByOrder => return Ok(()),
             Ended::ForAnother { settings: next, place: kept } => (settings, place) = (*next, kept),
         }
     }
 }
-
-/// Reads the config again, or says in words why what it says cannot be in force.
-pub type Reread<'a> = dyn Fn() -> Result<Settings, String> + 'a;
 
 /// What tells the agent to end or to read its config again. It outlives a life, so that no signal between two is missed.
 struct Signals {
@@ -163,7 +163,7 @@ enum Ended {
     },
 }
 
-fn begin(runtime: &Runtime, life: Life, signals: &mut Signals, reread: &Reread<'_>) -> Result<Ended, AgentError> {
+fn begin(runtime: &Runtime, life: Life, signals: &mut Signals, config: &Config<'_>) -> Result<Ended, AgentError> {
     let Life { settings, state, .. } = &life;
     let (store, remark) = open_store(state)?;
     let journal = store.journal_id().to_owned();
@@ -179,9 +179,9 @@ fn begin(runtime: &Runtime, life: Life, signals: &mut Signals, reread: &Reread<'
     }
     let identity = latido_process::identity::own()
         .map_err(|error| AgentError::System { what: "its own identity", source: io::Error::other(error) })?;
-    let about = Arc::new(About { identity, started_at: clock::wall(), journal });
+    let about = Arc::new(About { identity, started_at: clock::wall(), journal, config_refused: Mutex::default() });
     let (driver, flows) = DriverHandle::start(driver).map_err(system("a thread"))?;
-    runtime.block_on(live(life, driver, flows, about, (remark, recording), signals, reread))
+    runtime.block_on(live(life, driver, flows, about, (remark, recording), signals, config))
 }
 
 /// A damaged store is set aside, never deleted: attempts and wants have files, and the store is rebuilt from them.
@@ -207,13 +207,15 @@ async fn live(
     about: Arc<About>,
     (remark, recording): (Option<String>, Option<Beside>),
     signals: &mut Signals,
-    reread: &Reread<'_>,
+    config: &Config<'_>,
 ) -> Result<Ended, AgentError> {
     let Life { settings, state, place, once } = life;
     let Flows { orders, changed, sequence, thread } = flows;
     let opened = database::Opened::at(state.database());
     let listener = place.listener().and_then(UnixListener::from_std).map_err(system("its socket"))?;
 
+    // Before anything is loaded from them: what is saved later is another file than the one that was loaded.
+    let files = note_files(&settings, config.file).await;
     let jobs = Jobs::new(state, driver.clone());
     let (written, completing) =
         recording.map(|Beside { thread, looks }| (thread, tokio::spawn(jobs.clone().look_when_asked(looks)))).unzip();
@@ -221,6 +223,8 @@ async fn live(
         .map_err(system("its plugins' threads"))?;
     let actions = Actions::new(jobs.clone(), plugins.clone());
     let mut acting = tokio::spawn(actions.carry_out(orders));
+    let known = (plugins.clone(), driver.clone());
+    let mut reloading = Reloading::new(*config, &settings, known, Arc::clone(&about));
     let control = Control { driver: driver.clone(), jobs: jobs.clone(), plugins: plugins.clone(), about, sequence };
     // Clients are answered while jobs are still being recovered: what they ask waits behind the facts.
     let mut serving = tokio::spawn(control.serve(listener, place.door()));
@@ -240,11 +244,11 @@ async fn live(
         }
         Ok(()) => {
             let kept = settings.agent.journal_entries_max;
-            until_ordered((signals, reread), (&mut acting, &mut serving), &jobs, opened, kept).await
+            until_ordered((signals, &mut reloading, files), (&mut acting, &mut serving), &jobs, opened, kept).await
         }
         Err(error) => Err(error),
     };
-    drop(watching);
+    drop((watching, reloading));
     serving.abort();
     completing.iter().for_each(JoinHandle::abort);
     acting.abort();
@@ -278,7 +282,7 @@ async fn joined(driver: Thread<Result<(), StoreError>>, recording: Option<Thread
 /// tasks would look alive and do nothing, so it ends, and whoever supervises it starts it again. The answer is what is in
 /// force in another life, where one is to follow.
 async fn until_ordered(
-    (signals, reread): (&mut Signals, &Reread<'_>),
+    (signals, reloading, files): (&mut Signals, &mut Reloading<'_>, Option<Files>),
     (acting, serving): (&mut JoinHandle<()>, &mut JoinHandle<()>),
     jobs: &Jobs,
     opened: database::Opened,
@@ -304,30 +308,22 @@ async fn until_ordered(
     chore("samples what attempts do", Box::pin(activity::sample_now_and_then(jobs.clone())));
     chore("bounds the journal", Box::pin(crate::trim::now_and_then(driver.clone(), entries_max)));
     chore("looks after the database", Box::pin(database::look_now_and_then(driver.clone(), opened)));
-    let part = loop {
-        tokio::select! {
-            _ = signals.terminate.recv() => {
-                tracing::info!("SIGTERM: the agent ends, {}", of_jobs());
-                return Ok(None);
-            }
-            _ = signals.interrupt.recv() => {
-                tracing::info!("SIGINT: the agent ends, {}", of_jobs());
-                return Ok(None);
-            }
-            _ = signals.hangup.recv() => match reread() {
-                Ok(settings) => {
-                    tracing::info!("SIGHUP: the config was read again");
-                    return Ok(Some(Box::new(settings)));
-                }
-                Err(detail) => {
-                    tracing::error!(detail, "SIGHUP: the config cannot be in force, and what is stays so");
-                    note(driver, "config-refused", detail).await;
-                }
-            },
-            _ = &mut *acting => break "carries out what was decided",
-            _ = &mut *serving => break "answers its clients",
-            ended = chores.join_next() => break ended.and_then(Result::ok).unwrap_or("is done now and then"),
+    if let Some(files) = files {
+        chore("looks after saved files", Box::pin(files.tell_saves(reloading.ear())));
+    }
+    let part = tokio::select! {
+        _ = signals.terminate.recv() => {
+            tracing::info!("SIGTERM: the agent ends, {}", of_jobs());
+            return Ok(None);
         }
+        _ = signals.interrupt.recv() => {
+            tracing::info!("SIGINT: the agent ends, {}", of_jobs());
+            return Ok(None);
+        }
+        settings = reloading.another(&mut signals.hangup) => return Ok(Some(settings)),
+        _ = &mut *acting => "carries out what was decided",
+        _ = &mut *serving => "answers its clients",
+        ended = chores.join_next() => ended.and_then(Result::ok).unwrap_or("is done now and then"),
     };
     tracing::error!("what {part} has ended: the agent ends, jobs run on");
     Err(AgentError::PartEnded { part })
@@ -383,14 +379,19 @@ mod tests {
         let driver = Driver::new(store, Duration::from_secs(300)).unwrap();
         let (driver, flows) = DriverHandle::start(driver).unwrap();
         let identity = latido_process::identity::own().unwrap();
-        let about = Arc::new(About { identity, started_at: clock::wall(), journal: "journal".to_owned() });
+        let about = Arc::new(About {
+            identity,
+            started_at: clock::wall(),
+            journal: "journal".to_owned(),
+            config_refused: Mutex::default(),
+        });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let doomed = driver.clone();
         let ended = runtime.block_on(async {
             let mut signals = Signals::new().unwrap();
             let life = Life { settings: Settings::default(), state: state.clone(), place, once: false };
-            let reread = || Err("nobody asks".to_owned());
-            let life = live(life, driver, flows, about, (None, None), &mut signals, &reread);
+            let config = Config { file: None, reread: &|| Err("nobody asks".to_owned()) };
+            let life = live(life, driver, flows, about, (None, None), &mut signals, &config);
             let fault = doomed.ask(|_| -> () { panic!("a fault of latido, made by this test") });
             let (ended, _) = tokio::join!(tokio::time::timeout(Duration::from_secs(60), life), fault);
             ended

@@ -16,6 +16,8 @@ mod plugins;
 mod recovery;
 mod reload;
 mod replay;
+mod saved;
+mod saved_plugins;
 mod self_watch;
 mod sinks;
 mod store;

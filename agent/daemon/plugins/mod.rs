@@ -6,6 +6,7 @@
 
 mod builtin;
 mod entries;
+mod loading;
 mod memory;
 mod rule;
 mod sink;
@@ -18,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, Finding};
-use latido_plugin_host::{CallError, Costs, Host, HostSettings, Kind, LoadError, PluginSpec};
+use latido_plugin_host::{CallError, Costs, Host, HostSettings};
 use latido_policy::Proposal;
 use latido_protocol::journal::Severity;
 use latido_protocol::layout::StateDir;
@@ -27,7 +28,8 @@ use latido_protocol::{Span, SubjectName};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::driver_thread::DriverHandle;
-use crate::settings::{PluginSettings, Settings};
+use crate::settings::Settings;
+use loading::Loader;
 
 /// Plugins' calls run on these threads and on no others.
 const THREADS: usize = 2;
@@ -54,6 +56,7 @@ pub(crate) struct Registry {
 }
 
 struct Inner {
+    loader: Loader,
     statuses: Statuses,
     strategies: BTreeMap<String, mpsc::Sender<strategy::Question>>,
     reloads: BTreeMap<String, mpsc::Sender<Reload>>,
@@ -92,9 +95,7 @@ pub(crate) type Reload = oneshot::Sender<Result<(), String>>;
 
 /// What every plugin's task has.
 pub(crate) struct Ground {
-    driver: DriverHandle,
-    host: Arc<Host>,
-    state: StateDir,
+    loader: Loader,
     statuses: Statuses,
     ends: watch::Receiver<bool>,
     reloads: mpsc::Receiver<Reload>,
@@ -118,14 +119,14 @@ impl Registry {
             Host::new(HostSettings { cache: state.plugins().join("compiled") }).map_err(std::io::Error::other)?;
         let (ends, ended) = watch::channel(false);
         let statuses = Statuses::default();
-        let host = Arc::new(host);
+        let loader = Loader { driver, host: Arc::new(host), state: state.clone() };
         let mut reloads = BTreeMap::new();
         let mut ground = |name: &str, kind: &str| {
             statuses.add(name, kind);
             let (asks, asked) = mpsc::channel(RELOADS_MAX);
             reloads.insert(name.to_owned(), asks);
-            let (driver, host, state) = (driver.clone(), Arc::clone(&host), state.clone());
-            Ground { driver, host, state, statuses: statuses.clone(), ends: ended.clone(), reloads: asked }
+            let (loader, statuses) = (loader.clone(), statuses.clone());
+            Ground { loader, statuses, ends: ended.clone(), reloads: asked }
         };
 
         let mut tasks = Vec::new();
@@ -152,7 +153,7 @@ impl Registry {
             tasks.push(runtime.spawn(strategy::run(ground, strategy.clone(), asked)));
         }
         let (runtime, tasks) = (Mutex::new(Some(runtime)), Mutex::new(tasks));
-        let inner = Inner { statuses, strategies, reloads, ends, runtime, tasks };
+        let inner = Inner { loader, statuses, strategies, reloads, ends, runtime, tasks };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -177,6 +178,21 @@ impl Registry {
         let ended = |()| format!("reload `{name}`: the agent is ending");
         asks.send(told).await.map_err(|_| ended(()))?;
         hears.await.map_err(|_| ended(()))?.map_err(|why| format!("reload `{name}`: {why}"))
+    }
+
+    /// Whether each plugin of these settings that is another than before can be loaded. None is put in place of what runs.
+    ///
+    /// # Errors
+    ///
+    /// In words, where one cannot.
+    pub(crate) async fn check(&self, next: &Settings, before: &Settings) -> Result<(), String> {
+        let ending = || "check the plugins: the agent is ending".to_owned();
+        let runtime = self.inner.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = runtime.as_ref().map(|runtime| runtime.handle().clone()).ok_or_else(ending)?;
+        drop(runtime);
+        let (loader, next, before) = (self.inner.loader.clone(), next.clone(), before.clone());
+        let checking = handle.spawn(async move { loader.check(&next, &before).await });
+        checking.await.unwrap_or_else(|_| Err(ending()))
     }
 
     /// Asks a strategy how a job goes on. Every way in which it cannot answer is an answer too.
@@ -241,60 +257,6 @@ impl Ground {
         }
     }
 
-    /// Loads a plugin once more in place of the one that there is, which stays where that fails. Tells who asked.
-    async fn load_again<T, L>(
-        &self,
-        plugin: &PluginSettings,
-        kind: Kind,
-        load: L,
-        there_is: &mut Option<T>,
-        told: Reload,
-    ) -> bool
-    where
-        L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
-    {
-        let loaded = self.load(plugin, kind, load).await;
-        let answer = match loaded {
-            Ok(loaded) => {
-                *there_is = Some(loaded);
-                self.works(&plugin.name).await;
-                Ok(())
-            }
-            Err(why) if there_is.is_some() => Err(format!("{why}; the one that was loaded before goes on")),
-            Err(why) => Err(why),
-        };
-        let is_loaded = answer.is_ok();
-        // Who asked may have given up.
-        let _unheard = told.send(answer);
-        is_loaded
-    }
-
-    /// Loads a plugin with `load`; a failure is told, and the caller tries again later.
-    async fn load_once<T, L>(&self, plugin: &PluginSettings, kind: Kind, load: L) -> Option<T>
-    where
-        L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
-    {
-        match self.load(plugin, kind, load).await {
-            Ok(loaded) => {
-                self.works(&plugin.name).await;
-                Some(loaded)
-            }
-            Err(detail) => {
-                self.fails(&plugin.name, "refused", &detail).await;
-                None
-            }
-        }
-    }
-
-    async fn load<T, L>(&self, plugin: &PluginSettings, kind: Kind, load: L) -> Result<T, String>
-    where
-        L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
-    {
-        let mut spec = spec::of(plugin, kind, &self.state)?;
-        spec.grants.state = Some(memory::of(self.driver.clone()));
-        load(&self.host, spec).await.map_err(|error| latido_protocol::chain(&error))
-    }
-
     /// Notes what a plugin has cost so far.
     fn costs(&self, name: &str, costs: Costs) {
         self.statuses.update(name, |status| {
@@ -351,14 +313,15 @@ impl Ground {
         let is_rule = self.is_rule(name);
         if is_rule {
             let fact = Fact::RuleFailed { rule: name.to_owned(), detail: format!("it is {state}: {detail}") };
-            let _ending = self.driver.tell(fact).await;
+            let _ending = self.loader.driver.tell(fact).await;
         }
         if !is_new {
             return;
         }
         tracing::error!(plugin = name, state, detail, "a plugin does not work");
         let summary = format!("plugin {name} is {state}: {detail}");
-        let _ending = self.driver.tell(Fact::Noted { what: "plugin-fault".to_owned(), detail: summary.clone() }).await;
+        let _ending =
+            self.loader.driver.tell(Fact::Noted { what: "plugin-fault".to_owned(), detail: summary.clone() }).await;
         if is_rule {
             return;
         }
@@ -371,7 +334,7 @@ impl Ground {
         // A plugin's name that is no subject's name cannot be asked about: the journal entry tells of it all the same.
         if let Ok(subject) = name.parse::<SubjectName>() {
             let fact = Fact::RuleAnswered { rule: "agent".to_owned(), subjects: vec![subject], findings };
-            let _ending = self.driver.tell(fact).await;
+            let _ending = self.loader.driver.tell(fact).await;
         }
     }
 }

@@ -58,7 +58,7 @@ pub(crate) async fn run(mut ground: Ground, settings: PluginSettings, mut change
     }
 }
 
-async fn load(host: &Host, spec: PluginSpec) -> Result<Rule, LoadError> {
+pub(super) async fn load(host: &Host, spec: PluginSpec) -> Result<Rule, LoadError> {
     host.load_rule(spec).await
 }
 
@@ -77,7 +77,7 @@ async fn ask(ground: &Ground, name: &str, rule: Option<&mut Rule>, about: About)
         About::Everything => Vec::new(),
         About::These(subjects) => subjects.into_iter().collect(),
     };
-    let statuses = ground.driver.ask(move |driver| driver.subjects(&named)).await.map_err(|_| Ending)?;
+    let statuses = ground.loader.driver.ask(move |driver| driver.subjects(&named)).await.map_err(|_| Ending)?;
     let Some(rule) = rule else { return Ok(()) };
     let mut statuses = statuses.into_iter().peekable();
     loop {
@@ -89,7 +89,7 @@ async fn ask(ground: &Ground, name: &str, rule: Option<&mut Rule>, about: About)
                 ground.works(name).await;
                 let findings = findings.into_iter().map(finding).collect();
                 let fact = Fact::RuleAnswered { rule: name.to_owned(), subjects: names, findings };
-                ground.driver.tell(fact).await.map_err(|_| Ending)?;
+                ground.loader.driver.tell(fact).await.map_err(|_| Ending)?;
             }
             Err(error) => {
                 ground.fault(name, &error).await;

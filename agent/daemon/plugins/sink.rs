@@ -38,7 +38,7 @@ pub(crate) async fn run(mut ground: Ground, settings: SinkSettings, sequence: wa
         }
     }
     let name = settings.plugin.name.clone();
-    let attached = ground.driver.ask({
+    let attached = ground.loader.driver.ask({
         let name = name.clone();
         move |driver| {
             let store = driver.store();
@@ -65,7 +65,7 @@ pub(crate) async fn run(mut ground: Ground, settings: SinkSettings, sequence: wa
     feed.run(ground, sink, sequence).await;
 }
 
-async fn load(host: &Host, spec: PluginSpec) -> Result<Sink, LoadError> {
+pub(super) async fn load(host: &Host, spec: PluginSpec) -> Result<Sink, LoadError> {
     host.load_sink(spec).await
 }
 
@@ -179,7 +179,7 @@ impl Feed {
             return Ok(Ok(()));
         }
         let (kinds, after) = (self.kinds.clone(), self.read_to);
-        let read = ground.driver.ask(move |driver| {
+        let read = ground.loader.driver.ask(move |driver| {
             // Read before the entries: what comes later is not skipped.
             let last = driver.store().last_sequence()?;
             Ok::<_, StoreError>((last, driver.store().entries_after(after, &kinds, room)?))
@@ -215,18 +215,18 @@ impl Feed {
     /// Sets an entry aside, visibly: in the store, the journal and the status.
     async fn set_aside(&self, ground: &Ground, poison: u64, why: &str) -> Result<(), Ended> {
         let (name, reason) = (self.name.clone(), why.to_owned());
-        let kept = ground.driver.ask(move |driver| driver.store().set_aside(&name, poison, &reason)).await?;
+        let kept = ground.loader.driver.ask(move |driver| driver.store().set_aside(&name, poison, &reason)).await?;
         if let Err(error) = kept {
             tracing::error!(sink = self.name, poison, %error, "cannot keep what was set aside; the journal's entry tells of it");
         }
         ground.statuses.update(&self.name, |status| status.set_aside += 1);
         let detail = format!("sink {} could not take entry {poison}, which is set aside: {why}", self.name);
-        ground.driver.tell(Fact::Noted { what: "entry-set-aside".to_owned(), detail }).await
+        ground.loader.driver.tell(Fact::Noted { what: "entry-set-aside".to_owned(), detail }).await
     }
 
     async fn advance(&mut self, ground: &Ground, to: u64) -> Result<(), Ended> {
         let name = self.name.clone();
-        match ground.driver.ask(move |driver| driver.store().advance(&name, to)).await? {
+        match ground.loader.driver.ask(move |driver| driver.store().advance(&name, to)).await? {
             Ok(()) => ground.statuses.update(&self.name, |status| status.cursor = Some(to)),
             // A cursor that could not be kept is behind what the sink has: it gets those entries again after a restart.
             Err(error) => tracing::warn!(sink = self.name, %error, "cannot keep the cursor"),

@@ -58,7 +58,7 @@ pub(crate) async fn run(mut ground: Ground, settings: PluginSettings, mut questi
     }
 }
 
-async fn load(host: &Host, spec: PluginSpec) -> Result<Strategy, LoadError> {
+pub(super) async fn load(host: &Host, spec: PluginSpec) -> Result<Strategy, LoadError> {
     host.load_strategy(spec).await
 }
 
@@ -78,12 +78,12 @@ async fn decide(
     let failed = |detail: &str| answered(Proposal::Failed, format!("strategy {name}: {detail}"), None);
     let Some(strategy) = strategy else { return failed("it could not be loaded") };
     let job = attempt.job.clone();
-    let known = ground.driver.ask(move |driver| {
+    let known = ground.loader.driver.ask(move |driver| {
         let status = driver.subjects(std::slice::from_ref(&job)).pop();
         status.zip(driver.latest(&job).map(|latest| latest.job.clone()))
     });
     let Ok(Some((status, job))) = known.await else { return failed("the job is gone") };
-    let state = ground.state.clone();
+    let state = ground.loader.state.clone();
     let name_of_job = job.name.clone();
     let past = tokio::task::spawn_blocking(move || found::past(&state, &name_of_job, PAST_MAX)).await;
     let Ok(past) = past else { return failed("the agent is ending") };

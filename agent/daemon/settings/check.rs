@@ -210,6 +210,7 @@ impl Check<'_> {
             resume_every: table.resume_every.map_or(default.resume_every, |text| text.0),
             blackout_share_percent: blackout.share_percent.unwrap_or(default.blackout_share_percent),
             blackout_count_min: blackout.count_min.unwrap_or(default.blackout_count_min),
+            reload: table.reload.map_or(default.reload, |text| text.0),
             recording,
             redaction: table.redact.map_or(default.redaction, Redaction::new),
         }

@@ -14,7 +14,7 @@ use super::budget::BudgetTable;
 use super::entry_kind::EntryKind;
 use super::http::HttpTable;
 use super::launch::{LaunchTable, OnEndTable};
-use super::model::{PluginSource, StartMode};
+use super::model::{PluginSource, Reload, StartMode};
 use super::recording::RecordingTable;
 use super::text::{Size, Text};
 use super::watched::{CheckTable, ProcessTable};
@@ -75,6 +75,8 @@ pub(super) struct AgentTable {
     pub(super) blackout: Option<BlackoutTable>,
     /// Names whose values are left out of command lines wherever those are shown; `*` stands for anything.
     pub(super) redact: Option<Vec<String>>,
+    /// Whether config and plugins are read again when their files were saved (watch), or only by order (command).
+    pub(super) reload: Option<Text<Reload>>,
     /// The recording of what the agent is told and decides.
     pub(super) recording: Option<RecordingTable>,
 }

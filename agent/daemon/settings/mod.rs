@@ -35,7 +35,7 @@ pub use launch::{
 };
 pub use model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, Grant, Overrides, PluginLimits, PluginSettings,
-    PluginSource, Policy, Settings, SinkSettings, StartMode,
+    PluginSource, Policy, Reload, Settings, SinkSettings, StartMode,
 };
 pub use policy::{BackoffError, Complaint, VariableError, check_variable, parse_backoff};
 pub use recording::RecordingSettings;
@@ -50,10 +50,16 @@ impl Settings {
     /// # Errors
     /// When the file cannot be read or does not check out.
     pub fn load(path: Option<&Path>) -> Result<Self, SettingsError> {
-        match path.map(Path::to_owned).or_else(config_in_force) {
+        match path.map(Path::to_owned).or_else(|| users_config().filter(|file| file.exists())) {
             Some(file) => Self::read(&file),
             None => Ok(Self::default()),
         }
+    }
+
+    /// The config file that [`Self::load`] reads, or would read if it were there; absolute. `None` where there is no home.
+    pub fn file_to_load(path: Option<&Path>) -> Option<PathBuf> {
+        let file = path.map(Path::to_owned).or_else(users_config)?;
+        Some(std::path::absolute(&file).unwrap_or(file))
     }
 
     /// Reads this config file.
@@ -89,11 +95,9 @@ impl Settings {
     }
 }
 
-/// The config file of this user, where there is one.
-fn config_in_force() -> Option<PathBuf> {
-    base_directory("XDG_CONFIG_HOME", ".config")
-        .map(|base| base.join("latido/latido.toml"))
-        .filter(|file| file.exists())
+/// The config file of this user, whether it is there or not.
+fn users_config() -> Option<PathBuf> {
+    base_directory("XDG_CONFIG_HOME", ".config").map(|base| base.join("latido/latido.toml"))
 }
 
 /// A base directory of the XDG specification: the variable, where it is an absolute path, else below the home.

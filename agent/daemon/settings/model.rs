@@ -73,6 +73,8 @@ pub struct AgentSettings {
     pub blackout_share_percent: u8,
     /// and so many of them at least
     pub blackout_count_min: u32,
+    /// when config and plugins are read again
+    pub reload: Reload,
     /// how the agent is recorded
     pub recording: RecordingSettings,
     /// what command lines are shown without
@@ -188,6 +190,16 @@ pub struct ConfiguredJob {
     pub overrides: Overrides,
     /// whether an agent launches it by itself
     pub start: StartMode,
+}
+
+/// When the agent reads its config and its plugins' files again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reload {
+    /// when they were saved, and by order
+    #[default]
+    Watch,
+    /// by order only: SIGHUP, `latido plugin reload`
+    Command,
 }
 
 /// Whether an agent launches a configured job by itself.
@@ -313,6 +325,7 @@ impl Default for AgentSettings {
             // Half of at least five do not die at the same moment by themselves.
             blackout_share_percent: 50,
             blackout_count_min: 5,
+            reload: Reload::default(),
             recording: RecordingSettings::default(),
             redaction: Redaction::default(),
         }

@@ -45,6 +45,7 @@ impl Settings {
                     count_min: Some(self.agent.blackout_count_min),
                 }),
                 redact: Some(self.agent.redaction.names().to_vec()),
+                reload: Some(Text(self.agent.reload)),
                 recording: Some(RecordingTable::of(self.agent.recording)),
             }),
             policy: self.policies.iter().map(|(name, policy)| (name.clone(), policy_table(policy))).collect(),

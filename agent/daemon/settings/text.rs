@@ -11,7 +11,7 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::entry_kind::EntryKind;
-use super::model::{PluginSource, StartMode};
+use super::model::{PluginSource, Reload, StartMode};
 use super::nearest::nearest;
 use super::parse_backoff;
 
@@ -303,6 +303,7 @@ macro_rules! words {
 
 words!(Beats, "a word such as auto", "auto" => Self::Auto, "own" => Self::Own, "presence" => Self::Presence);
 words!(Orphans, "a word such as end", "end" => Self::End, "hold" => Self::Hold);
+words!(Reload, "a word such as watch", "watch" => Self::Watch, "command" => Self::Command);
 words!(StartMode, "a word such as auto", "auto" => Self::Auto, "manual" => Self::Manual);
 words!(CarriageReturns, "a word such as last", "last" => Self::Last, "all" => Self::All);
 words!(

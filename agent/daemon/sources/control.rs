@@ -3,6 +3,7 @@
 //! No client, line or frame stops the loop that accepts: each connection is a task of its own, the length of a line
 //! is bounded while reading, and a client that does not read is dropped at a deadline.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use latido_protocol::alerts::AlertRequest;
@@ -49,6 +50,8 @@ pub(crate) struct About {
     pub(crate) identity: latido_protocol::files::Identity,
     pub(crate) started_at: latido_protocol::WallTime,
     pub(crate) journal: String,
+    /// why the config as it is cannot be in force
+    pub(crate) config_refused: std::sync::Mutex<Option<String>>,
 }
 
 impl Control {
@@ -188,6 +191,7 @@ impl Control {
                     journal: about.journal.clone(),
                     sequence,
                     plugins,
+                    config_refused: about.config_refused.lock().unwrap_or_else(PoisonError::into_inner).clone(),
                 };
                 let subjects = driver.subjects(&subjects);
                 StatusDocument { version: FORMAT_VERSION, agent: Some(agent), at, subjects }

@@ -7,5 +7,6 @@ pub(crate) mod database;
 pub(crate) mod jobs;
 pub(crate) mod kept_signals;
 mod processes;
+pub(crate) mod saved;
 mod second_look;
 pub(crate) mod watched;

@@ -37,6 +37,9 @@ pub struct AgentStatus {
     pub sequence: u64,
     /// each plugin
     pub plugins: Vec<PluginStatus>,
+    /// why the config as it is cannot be in force; what was read before is
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_refused: Option<String>,
 }
 
 /// One plugin as the agent sees it.
@@ -52,6 +55,9 @@ pub struct PluginStatus {
     pub faults: u64,
     /// the last fault in words
     pub detail: Option<String>,
+    /// why another file or other settings of it were refused; what was loaded before goes on
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload_refused: Option<String>,
     /// for a sink: the last sequence that is durable there
     pub cursor: Option<u64>,
     /// for a sink: entries set aside because they could not be delivered

@@ -1,0 +1,187 @@
+//! What is read again while the agent runs: its config, by SIGHUP or because it was saved, and the components of its
+//! plugins, because they were saved. Whatever asks for it, it is checked first, and what was in force stays where it fails.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use latido_driver::Fact;
+use tokio::signal::unix::Signal;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::driver_thread::DriverHandle;
+use crate::plugins::Registry;
+use crate::settings::{PluginSource, Reload, Settings};
+use crate::sources::control::About;
+use crate::sources::saved::{Content, Files, SAVED_MAX, Saved};
+
+/// Reads the config again, or says in words why what it says cannot be in force.
+pub type Reread<'a> = dyn Fn() -> Result<Settings, String> + 'a;
+
+/// A config that was refused may be right later: a component that it names came, or a secret was given.
+const CONSIDER_AGAIN_AFTER: Duration = Duration::from_secs(30);
+
+/// The config of an agent, as it can be read again.
+#[derive(Clone, Copy)]
+pub struct Config<'a> {
+    /// its file, absolute, whether it is there or not; `None` where there can be none
+    pub file: Option<&'a PathBuf>,
+    /// reads it
+    pub reread: &'a Reread<'a>,
+}
+
+/// What asks for the config to be read again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Hangup,
+    Save,
+}
+
+/// Waits for what is to be read again, in one life of the agent.
+pub(crate) struct Reloading<'a> {
+    config: Config<'a>,
+    settings: &'a Settings,
+    plugins: Registry,
+    driver: DriverHandle,
+    about: Arc<About>,
+    saves: mpsc::Receiver<Saved>,
+    /// keeps the other end of `saves` open where nobody watches
+    tells: mpsc::Sender<Saved>,
+    reloads: JoinSet<()>,
+}
+
+impl<'a> Reloading<'a> {
+    pub(crate) fn new(
+        config: Config<'a>,
+        settings: &'a Settings,
+        (plugins, driver): (Registry, DriverHandle),
+        about: Arc<About>,
+    ) -> Self {
+        let (tells, saves) = mpsc::channel(SAVED_MAX);
+        Self { config, settings, plugins, driver, about, saves, tells, reloads: JoinSet::new() }
+    }
+
+    /// Where saves of files are told.
+    pub(crate) fn ear(&self) -> mpsc::Sender<Saved> {
+        self.tells.clone()
+    }
+
+    /// The settings of another life. Until there are some, plugins are loaded again as their files are saved.
+    pub(crate) async fn another(&mut self, hangup: &mut Signal) -> Box<Settings> {
+        // What was saved after this life read its settings and before anybody watched.
+        let mut asked = (self.settings.agent.reload == Reload::Watch).then_some(By::Save);
+        loop {
+            if let Some(by) = asked
+                && let Some(settings) = self.consider(by).await
+            {
+                return settings;
+            }
+            asked = Some(self.asked(hangup).await);
+        }
+    }
+
+    async fn asked(&mut self, hangup: &mut Signal) -> By {
+        loop {
+            let is_refused = self.refused().is_some();
+            tokio::select! {
+                _ = hangup.recv() => return By::Hangup,
+                Some(saved) = self.saves.recv() => {
+                    if self.config.file != Some(&saved.path) {
+                        self.load_again(&saved);
+                    } else if saved.content == Content::Absent {
+                        let path = saved.path.display();
+                        tracing::warn!("the config file {path} is gone; what it said stays in force until there is another");
+                    } else {
+                        return By::Save;
+                    }
+                }
+                () = tokio::time::sleep(CONSIDER_AGAIN_AFTER), if is_refused => return By::Save,
+            }
+        }
+    }
+
+    /// Judges the config as a whole, its plugins included. Answers what is to be in force in another life.
+    async fn consider(&self, by: By) -> Option<Box<Settings>> {
+        let word = match by {
+            By::Hangup => "SIGHUP",
+            By::Save => "it was saved",
+        };
+        let judged = match (self.config.reread)() {
+            Ok(settings) if by == By::Save && settings == *self.settings => {
+                self.note_refusal(None);
+                return None;
+            }
+            Ok(settings) => self.plugins.check(&settings, self.settings).await.map(|()| settings),
+            Err(detail) => Err(detail),
+        };
+        match judged {
+            Ok(settings) => {
+                tracing::info!("{word}: the config was read again");
+                Some(Box::new(settings))
+            }
+            Err(detail) => {
+                let is_known = self.refused().as_ref() == Some(&detail);
+                if by == By::Hangup || !is_known {
+                    tracing::error!(detail, "{word}: the config cannot be in force, and what is stays so");
+                    let fact = Fact::Noted { what: "config-refused".to_owned(), detail: detail.clone() };
+                    let _ending = self.driver.tell(fact).await;
+                }
+                self.note_refusal(Some(detail));
+                None
+            }
+        }
+    }
+
+    fn refused(&self) -> Option<String> {
+        self.about.config_refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_refusal(&self, detail: Option<String>) {
+        *self.about.config_refused.lock().unwrap_or_else(PoisonError::into_inner) = detail;
+    }
+
+    /// Loads the plugins of a file again. Each waits for its own; what comes of it the plugin's task tells.
+    fn load_again(&mut self, saved: &Saved) {
+        while self.reloads.try_join_next().is_some() {}
+        for plugin in components(self.settings).remove(&saved.path).unwrap_or_default() {
+            if saved.content == Content::Absent {
+                tracing::warn!(plugin, path = %saved.path.display(), "its file is gone; what was loaded goes on");
+                continue;
+            }
+            let plugins = self.plugins.clone();
+            self.reloads.spawn(async move {
+                // What is wrong stands in the log, the journal and the plugin's status.
+                let _told = plugins.reload(&plugin).await;
+            });
+        }
+    }
+}
+
+/// Takes note of the files whose saves count. `None` where none does.
+pub(crate) async fn note_files(settings: &Settings, config: Option<&PathBuf>) -> Option<Files> {
+    match settings.agent.reload {
+        Reload::Command => None,
+        Reload::Watch => {
+            let files: Vec<PathBuf> = components(settings).into_keys().chain(config.cloned()).collect();
+            tokio::task::spawn_blocking(|| Files::note(files)).await.ok()
+        }
+    }
+}
+
+/// The names of the plugins by the files that their components come from.
+fn components(settings: &Settings) -> BTreeMap<PathBuf, Vec<String>> {
+    let mut files: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+    let sinks = settings.sinks.iter().map(|sink| &sink.plugin);
+    for plugin in sinks.chain(&settings.rules).chain(&settings.strategies) {
+        match &plugin.source {
+            PluginSource::Builtin(_) => {}
+            PluginSource::File(path) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                files.entry(path).or_default().push(plugin.name.clone());
+            }
+        }
+    }
+    files
+}
