@@ -223,8 +223,7 @@ async fn live(
         .map_err(system("its plugins' threads"))?;
     let actions = Actions::new(jobs.clone(), plugins.clone());
     let mut acting = tokio::spawn(actions.carry_out(orders));
-    let known = (plugins.clone(), driver.clone());
-    let mut reloading = Reloading::new(*config, &settings, known, Arc::clone(&about));
+    let mut reloading = Reloading::new(*config, &settings, (plugins.clone(), driver.clone()), Arc::clone(&about));
     let control = Control { driver: driver.clone(), jobs: jobs.clone(), plugins: plugins.clone(), about, sequence };
     // Clients are answered while jobs are still being recovered: what they ask waits behind the facts.
     let mut serving = tokio::spawn(control.serve(listener, place.door()));
@@ -243,15 +242,12 @@ async fn live(
             Ok(None)
         }
         Ok(()) => {
-            let kept = settings.agent.journal_entries_max;
-            until_ordered((signals, &mut reloading, files), (&mut acting, &mut serving), &jobs, opened, kept).await
+            until_ordered((signals, &mut reloading, files), (&mut acting, &mut serving), &jobs, opened, &settings).await
         }
         Err(error) => Err(error),
     };
     drop((watching, reloading));
-    serving.abort();
-    completing.iter().for_each(JoinHandle::abort);
-    acting.abort();
+    completing.iter().chain([&serving, &acting]).for_each(JoinHandle::abort);
     plugins.stop().await;
     jobs.stop();
     let (what, jobs_then) =
@@ -286,7 +282,7 @@ async fn until_ordered(
     (acting, serving): (&mut JoinHandle<()>, &mut JoinHandle<()>),
     jobs: &Jobs,
     opened: database::Opened,
-    entries_max: u64,
+    settings: &Settings,
 ) -> Result<Option<Box<Settings>>, AgentError> {
     let driver = jobs.driver();
     let mut chores = JoinSet::new();
@@ -306,7 +302,10 @@ async fn until_ordered(
         Box::pin(kept_signals::take_in_now_and_then(jobs.state().clone(), driver.clone())),
     );
     chore("samples what attempts do", Box::pin(activity::sample_now_and_then(jobs.clone())));
-    chore("bounds the journal", Box::pin(crate::trim::now_and_then(driver.clone(), entries_max)));
+    chore(
+        "bounds the journal",
+        Box::pin(crate::trim::now_and_then(driver.clone(), settings.agent.journal_entries_max)),
+    );
     chore("looks after the database", Box::pin(database::look_now_and_then(driver.clone(), opened)));
     if let Some(files) = files {
         chore("looks after saved files", Box::pin(files.tell_saves(reloading.ear())));
