@@ -61,8 +61,10 @@ impl Job {
         self.run(attempt, supervisor, now);
     }
 
-    /// Somebody else is starting an attempt with a higher epoch.
+    /// Somebody else is starting an attempt with a higher epoch, or a launch that was given up goes on: its supervisor said
+    /// nothing in time and lives.
     pub(crate) fn wait_for(&mut self, attempt: Attempt, now: Moment) {
+        let goes_on = attempt.epoch == self.epoch && attempt.number > self.ended_number;
         match self.state {
             State::Pending
             | State::Queued { .. }
@@ -71,7 +73,7 @@ impl Job {
             | State::Held(_)
             | State::Stuck(_)
             | State::Ended(_)
-                if attempt.epoch > self.epoch =>
+                if attempt.epoch > self.epoch || goes_on =>
             {
                 self.epoch = attempt.epoch;
                 let starter = Starter::Other;

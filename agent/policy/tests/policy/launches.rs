@@ -102,6 +102,26 @@ fn a_launch_by_somebody_else_is_waited_for() {
 }
 
 #[test]
+fn a_launch_that_was_given_up_and_goes_on_is_waited_for() {
+    for (refusals, failure) in [(1, LaunchFailure::Failed), (10, LaunchFailure::Failed), (1, LaunchFailure::Superseded)]
+    {
+        let mut bench = Bench::found(settings(), Found::default());
+        for refusal in 1..refusals {
+            bench.tell(Event::LaunchRefused { subject: JOB, attempt: with_epoch(1, refusal), failure });
+            bench.pass(seconds(3_000));
+        }
+        let last = with_epoch(1, refusals);
+        bench.tell(Event::LaunchRefused { subject: JOB, attempt: last, failure });
+        found_launching(&mut bench, last);
+        assert_eq!((bench.phase(), bench.view().attempt), (Phase::Launching, last), "after {refusals} of {failure:?}");
+        let meanwhile = bench.pass(seconds(3_000));
+        assert!(!meanwhile.iter().any(|action| matches!(action, Action::Launch { .. })), "{meanwhile:?}");
+        bench.started(last);
+        assert_eq!((bench.phase(), bench.pass(seconds(100_000))), (Phase::Running, vec![]));
+    }
+}
+
+#[test]
 fn a_launch_that_is_long_over_is_not_waited_for_again() {
     for (number, epoch) in [(2, 2), (1, 1)] {
         let mut bench = Bench::running(settings());
