@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, Finding};
-use latido_plugin_host::{CallError, Costs, Host, HostSettings, Kind, LoadError, PluginSpec};
+use latido_plugin_host::{CallError, Costs, Host, HostSettings, Kind, LoadError, Loaded, PluginSpec};
 use latido_policy::Proposal;
 use latido_protocol::journal::Severity;
 use latido_protocol::layout::StateDir;
@@ -251,6 +251,7 @@ impl Ground {
         told: Reload,
     ) -> bool
     where
+        T: Loaded,
         L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
     {
         let loaded = self.load(plugin, kind, load).await;
@@ -272,6 +273,7 @@ impl Ground {
     /// Loads a plugin with `load`; a failure is told, and the caller tries again later.
     async fn load_once<T, L>(&self, plugin: &PluginSettings, kind: Kind, load: L) -> Option<T>
     where
+        T: Loaded,
         L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
     {
         match self.load(plugin, kind, load).await {
@@ -288,11 +290,14 @@ impl Ground {
 
     async fn load<T, L>(&self, plugin: &PluginSettings, kind: Kind, load: L) -> Result<T, String>
     where
+        T: Loaded,
         L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
     {
         let mut spec = spec::of(plugin, kind, &self.state)?;
         spec.grants.state = Some(memory::of(self.driver.clone()));
-        load(&self.host, spec).await.map_err(|error| latido_protocol::chain(&error))
+        let loaded = load(&self.host, spec).await.map_err(|error| latido_protocol::chain(&error))?;
+        self.statuses.update(&plugin.name, |status| loaded.package_version().clone_into(&mut status.interface));
+        Ok(loaded)
     }
 
     /// Notes what a plugin has cost so far.
