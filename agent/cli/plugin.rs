@@ -54,12 +54,13 @@ fn list(args: &PluginListArgs, context: &Context) -> Result<ExitCode, Failure> {
 }
 
 fn show(plugins: &[PluginStatus]) -> Result<(), Failure> {
-    let mut table = Table::new(&["NAME", "KIND", "STATE", "FAULTS", "QUEUE", "CALLS", "BUSY", "MEMORY"]);
+    let mut table = Table::new(&["NAME", "KIND", "INTERFACE", "STATE", "FAULTS", "QUEUE", "CALLS", "BUSY", "MEMORY"]);
     let or_dash = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
     for plugin in plugins {
         table.row([
             plugin.name.clone(),
             plugin.kind.clone(),
+            if plugin.interface.is_empty() { "-".to_owned() } else { plugin.interface.clone() },
             plugin.state.clone(),
             faults(plugin),
             or_dash(plugin.queue),

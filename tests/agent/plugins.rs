@@ -119,6 +119,33 @@ fn plugin_list_tells_state_faults_queue_and_cost() {
     world.latido(&["plugin", "list"]).ends_with(3);
 }
 
+#[test]
+fn a_plugin_of_the_version_before_works_and_the_list_shows_the_version_of_each() {
+    let world = World::new();
+    let config = format!(
+        "rule = []\n[[sink]]\nname = \"old\"\nsource = \"{}\"\ngrant.sql.main = \"old.db\"\ngrant.files.main = \"old.txt\"\n",
+        guest("old-sink")
+    );
+    let agent = Agent::start(&world, &config);
+    world.detach("a", QUICK, "exec sleep 1000");
+    wait_until("an entry", || {
+        let kept = fs::read_to_string(world.state().path().join("old.txt")).unwrap_or_default();
+        kept.lines().count() > 1
+    });
+    let versions = || -> Vec<(String, String)> {
+        let ran = world.latido(&["plugin", "list", "--json"]);
+        let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let text = |plugin: &serde_json::Value, key: &str| plugin[key].as_str().unwrap().to_owned();
+        let plugins = document["plugins"].as_array().unwrap().iter();
+        plugins.map(|plugin| (text(plugin, "name"), text(plugin, "interface"))).collect()
+    };
+    let expected = [("old", "0.1.0"), ("script", "0.2.0")].map(|(name, version)| (name.to_owned(), version.to_owned()));
+    wait_until("both versions", || versions() == expected);
+    let table = world.latido(&["plugin", "list"]).ends_with(0).stdout;
+    assert!(table.contains("INTERFACE") && table.contains("0.1.0"), "{table}");
+    agent.end();
+}
+
 /// Field case C262 (anomalyco/opencode#35963): reload tore down what worked before it knew that the new one was valid.
 #[test]
 fn c262_a_reload_that_fails_leaves_the_old_one_and_one_that_works_begins_anew() {

@@ -78,8 +78,9 @@ fn a_component_in_a_volume_is_loaded_again_when_the_volume_is_swapped() {
     agent.end();
 }
 
+/// Field case C263 (kitakkun/JetWhale PR #175): a plugin that was put back had no instance until a restart.
 #[test]
-fn a_component_that_comes_late_is_loaded_when_it_comes() {
+fn c263_a_component_that_comes_late_is_loaded_when_it_comes() {
     let world = World::new();
     let file = world.home().join("later/lines.wasm");
     let agent = Agent::start(&world, &config(&file));

@@ -95,9 +95,9 @@ fn c058_while_the_store_blocks_no_second_holder_gets_a_claim_and_no_asker_waits_
     agent.end();
 }
 
-// rails/solid_queue
+// rails/solid_queue; louislam/uptime-kuma#3130
 #[test]
-fn c061_while_nothing_can_be_written_nothing_is_started_and_it_goes_on_by_itself() {
+fn c061_c222_while_nothing_can_be_written_nothing_is_started_and_it_goes_on_by_itself() {
     let world = World::new();
     let agent = Agent::start(&world, "sink = []\n[alerts]\ngroup_for = \"300ms\"\nresolve_after = \"0s\"\n");
     world.detach("a", QUICK, "echo $LATIDO_ATTEMPT >> marks; exec sleep 1000");

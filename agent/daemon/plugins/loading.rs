@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use latido_driver::Fact;
-use latido_plugin_host::{Host, Kind, LoadError, PluginSpec};
+use latido_plugin_host::{Host, Kind, LoadError, Loaded, PluginSpec};
 use latido_protocol::layout::StateDir;
 
 use super::{Ground, Reload, memory, rule, sink, spec, strategy};
@@ -56,10 +56,12 @@ impl Ground {
         told: Reload,
     ) -> bool
     where
+        T: Loaded,
         L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
     {
         let answer = match self.loader.load(plugin, kind, load).await {
             Ok(loaded) => {
+                self.speaks(&plugin.name, &loaded);
                 *there_is = Some(loaded);
                 self.was_loaded_again(&plugin.name).await;
                 Ok(())
@@ -83,10 +85,12 @@ impl Ground {
     /// Loads a plugin with `load`; a failure is told, and the caller tries again later.
     pub(super) async fn load_once<T, L>(&self, plugin: &PluginSettings, kind: Kind, load: L) -> Option<T>
     where
+        T: Loaded,
         L: AsyncFn(&Host, PluginSpec) -> Result<T, LoadError>,
     {
         match self.loader.load(plugin, kind, load).await {
             Ok(loaded) => {
+                self.speaks(&plugin.name, &loaded);
                 self.works(&plugin.name).await;
                 Some(loaded)
             }

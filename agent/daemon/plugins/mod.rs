@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, Finding};
-use latido_plugin_host::{CallError, Costs, Host, HostSettings};
+use latido_plugin_host::{CallError, Costs, Host, HostSettings, Loaded};
 use latido_policy::Proposal;
 use latido_protocol::journal::Severity;
 use latido_protocol::layout::StateDir;
@@ -255,6 +255,11 @@ impl Ground {
             _ = self.ends.wait_for(|ends| *ends) => Wait::Ends,
             Some(told) = self.reloads.recv() => Wait::Reload(told),
         }
+    }
+
+    /// Notes which version of the package a plugin speaks.
+    fn speaks(&self, name: &str, loaded: &impl Loaded) {
+        self.statuses.update(name, |status| loaded.package_version().clone_into(&mut status.interface));
     }
 
     /// Notes what a plugin has cost so far.

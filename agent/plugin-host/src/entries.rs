@@ -1,6 +1,6 @@
 //! Journal entries in the columns in which sinks take them.
 
-use crate::bindings::v0::sink::latido::plugin::journal::{Batch, Field as Named, ValueKind};
+use crate::bindings::v0_2::sink::latido::plugin::journal::{Batch, Field as Named, ValueKind};
 
 /// Declares the fields of entries: the one list of their names and of what they hold.
 macro_rules! fields {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Kind;
-use crate::bindings::PACKAGE_VERSION;
-pub use crate::bindings::v0::sink::latido::plugin::types::PluginError;
+use crate::bindings::PACKAGE_VERSIONS;
+pub use crate::bindings::v0_2::sink::latido::plugin::types::PluginError;
 
 /// Why there is no host.
 #[derive(Debug, thiserror::Error)]
@@ -76,14 +76,25 @@ pub enum LoadError {
     },
     /// It was built against a version of the package that this host does not speak.
     #[error(
-        "load plugin `{plugin}`: it uses `{found}`, this host offers version {PACKAGE_VERSION} of that package; build it \
-         again against wit/latido.wit of this version"
+        "load plugin `{plugin}`: it uses `{found}`, this host speaks versions {} of that package; build it again \
+         against wit/latido.wit of one of them",
+        PACKAGE_VERSIONS.join(" and ")
     )]
     WrongVersion {
         /// whose
         plugin: String,
         /// the interface with the version it has
         found: String,
+    },
+    /// Its interfaces of the package are of two versions.
+    #[error("load plugin `{plugin}`: it uses `{one}` and `{other}`; all interfaces of a plugin are of one version")]
+    MixedVersions {
+        /// whose
+        plugin: String,
+        /// an interface with its version
+        one: String,
+        /// another
+        other: String,
     },
     /// It does not export what its kind has to.
     #[error("load plugin `{plugin}` as {kind}: it does not export `{missing}`; it exports {exports}")]
@@ -111,12 +122,14 @@ pub enum LoadError {
     },
     /// It names the right version, but its interfaces are not those of that version.
     #[error(
-        "load plugin `{plugin}`: its interfaces are not those of `latido:plugin@{PACKAGE_VERSION}`: {message}; build it \
-         again against wit/latido.wit"
+        "load plugin `{plugin}`: its interfaces are not those of `latido:plugin@{version}`: {message}; build it again \
+         against that version's text in wit/"
     )]
     Mismatch {
         /// whose
         plugin: String,
+        /// the version that it names
+        version: &'static str,
         /// the linker's words
         message: String,
     },

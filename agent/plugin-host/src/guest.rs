@@ -13,8 +13,8 @@ use wasmtime::{ResourceLimiter, StoreContextMut, UpdateDeadline};
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use crate::bindings::v0::sink::latido::plugin::log::Level;
-use crate::bindings::v0::sink::latido::plugin::{journal, types};
+use crate::bindings::v0_2::sink::latido::plugin::log::Level;
+use crate::bindings::v0_2::sink::latido::plugin::{journal, types};
 use crate::capability::Capabilities;
 use crate::capability::log::LogBook;
 use crate::engine::TICK;

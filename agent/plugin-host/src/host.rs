@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use wasmtime::component::{Component, Linker};
 
-use crate::bindings::v0::{rule, sink, strategy};
-use crate::bindings::{PACKAGE, PACKAGE_VERSION};
+use crate::bindings::{PACKAGE, Version};
 use crate::cache::Cache;
 use crate::capability::Capabilities;
 use crate::engine::Machine;
@@ -17,7 +16,7 @@ use crate::instance::Plugin;
 use crate::manifest::Manifest;
 use crate::plugins::{Rule, Sink, Strategy};
 use crate::spec::PluginSpec;
-use crate::world::{Description, World};
+use crate::world::{Description, Kinded, Ready, RuleWorld, SinkWorld, StrategyWorld};
 
 /// How large a component may be: Python's, the largest measured, has 18 MB.
 pub const COMPONENT_MAX: usize = 64 << 20;
@@ -58,7 +57,7 @@ impl Host {
     ///
     /// Says what is wrong with the plugin, its grants or its settings.
     pub async fn load_sink(&self, spec: PluginSpec) -> Result<Sink, LoadError> {
-        let (plugin, description) = self.load::<sink::StorageSink>(spec).await?;
+        let (plugin, description) = self.load::<dyn SinkWorld>(spec).await?;
         Ok(Sink { plugin, description })
     }
 
@@ -68,7 +67,7 @@ impl Host {
     ///
     /// Says what is wrong with the plugin, its grants or its settings.
     pub async fn load_rule(&self, spec: PluginSpec) -> Result<Rule, LoadError> {
-        let (plugin, description) = self.load::<rule::AlertRule>(spec).await?;
+        let (plugin, description) = self.load::<dyn RuleWorld>(spec).await?;
         Ok(Rule { plugin, description })
     }
 
@@ -78,11 +77,11 @@ impl Host {
     ///
     /// Says what is wrong with the plugin, its grants or its settings.
     pub async fn load_strategy(&self, spec: PluginSpec) -> Result<Strategy, LoadError> {
-        let (plugin, description) = self.load::<strategy::ResumeStrategy>(spec).await?;
+        let (plugin, description) = self.load::<dyn StrategyWorld>(spec).await?;
         Ok(Strategy { plugin, description })
     }
 
-    async fn load<W: World>(&self, spec: PluginSpec) -> Result<(Plugin<W>, Description), LoadError> {
+    async fn load<W: Kinded + ?Sized>(&self, spec: PluginSpec) -> Result<(Plugin<W>, Description), LoadError> {
         let named = || spec.name.clone();
         judge_bytes(&spec)?;
         if spec.kind != W::KIND {
@@ -93,12 +92,16 @@ impl Host {
         let machine =
             self.machine().map_err(|error| LoadError::Engine { plugin: named(), message: format!("{error:#}") })?;
         let component = self.component(&machine, &spec).await?;
-        judge_interfaces::<W>(&machine, &component, &spec)?;
-        let ready = link::<W>(&machine, &component)
-            .map_err(|error| LoadError::Mismatch { plugin: named(), message: format!("{error:#}") })?;
+        let version = judge_interfaces::<W>(&machine, &component, &spec)?;
+        let mismatch = |error: wasmtime::Error| LoadError::Mismatch {
+            plugin: named(),
+            version: version.text(),
+            message: format!("{error:#}"),
+        };
+        let ready = link::<W>(&machine, &component, version).map_err(mismatch)?;
         let capabilities = Arc::new(Capabilities::new(&spec.name, grants, &spec.limits));
         let settings = spec.settings.to_string();
-        let mut plugin = Plugin::new(named(), spec.limits.clone(), machine, ready, settings, capabilities);
+        let mut plugin = Plugin::new(named(), spec.limits.clone(), version, machine, ready, settings, capabilities);
         let description = plugin.start().await.map_err(|source| LoadError::Start { plugin: named(), source })?;
         Ok((plugin, description))
     }
@@ -148,25 +151,24 @@ fn judge_bytes(spec: &PluginSpec) -> Result<(), LoadError> {
     Err(LoadError::NotWasm { plugin, found })
 }
 
-/// Judges what the component imports and exports against what its kind may and must.
-fn judge_interfaces<W: World>(machine: &Machine, component: &Component, spec: &PluginSpec) -> Result<(), LoadError> {
+/// Judges what the component imports and exports against what its kind may and must. Returns the version of the package that
+/// it was built against.
+fn judge_interfaces<W: Kinded + ?Sized>(
+    machine: &Machine,
+    component: &Component,
+    spec: &PluginSpec,
+) -> Result<Version, LoadError> {
     let ty = component.component_type();
     let imports: Vec<&str> = ty.imports(&machine.engine).map(|(name, _)| name).collect();
     let exports: Vec<&str> = ty.exports(&machine.engine).map(|(name, _)| name).collect();
-    for name in imports.iter().chain(&exports) {
-        if let Some((_, version)) = ours(name)
-            && !is_compatible(version)
-        {
-            return Err(LoadError::WrongVersion { plugin: spec.name.clone(), found: (*name).to_owned() });
-        }
-    }
+    let version = version(&spec.name, imports.iter().chain(&exports).copied())?;
     for interface in ["lifecycle", W::KIND.name()] {
         if !exports.iter().any(|name| ours(name).is_some_and(|(exported, _)| exported == interface)) {
             let exports = if exports.is_empty() { "nothing".to_owned() } else { quoted(&exports) };
             return Err(LoadError::MissingExport {
                 plugin: spec.name.clone(),
                 kind: W::KIND,
-                missing: format!("{PACKAGE}/{interface}@{PACKAGE_VERSION}"),
+                missing: format!("{PACKAGE}/{interface}@{}", version.text()),
                 exports,
             });
         }
@@ -178,7 +180,7 @@ fn judge_interfaces<W: World>(machine: &Machine, component: &Component, spec: &P
     };
     let foreign: Vec<&str> = imports.iter().copied().filter(|name| !offered(name)).collect();
     if foreign.is_empty() {
-        return Ok(());
+        return Ok(version);
     }
     let interfaces: Vec<String> = W::IMPORTS.iter().map(|name| format!("{PACKAGE}/{name}")).collect();
     Err(LoadError::ForeignImports {
@@ -199,32 +201,32 @@ fn ours(name: &str) -> Option<(&str, &str)> {
     Some(interface.split_once('@').unwrap_or((interface, "")))
 }
 
-/// Whether a version is of the compatibility track that this host speaks: the same major, or before 1.0 the same minor.
-fn is_compatible(version: &str) -> bool {
-    let track = |version: &str| {
-        let mut numbers = version.split('.').map(str::to_owned);
-        let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
-        if major == "0" { format!("0.{minor}") } else { major }
-    };
-    !version.contains('-') && track(version) == track(PACKAGE_VERSION)
+/// The version that all of a plugin's interfaces of the package are of; the newest where it names none.
+fn version<'a>(plugin: &str, names: impl Iterator<Item = &'a str>) -> Result<Version, LoadError> {
+    let mut first: Option<(&str, Version)> = None;
+    for name in names {
+        let Some((_, version)) = ours(name) else { continue };
+        let (plugin, found) = (plugin.to_owned(), name.to_owned());
+        match (Version::speaking(version), first) {
+            (None, _) => return Err(LoadError::WrongVersion { plugin, found }),
+            (Some(spoken), None) => first = Some((name, spoken)),
+            (Some(spoken), Some((one, known))) if spoken != known => {
+                return Err(LoadError::MixedVersions { plugin, one: one.to_owned(), other: found });
+            }
+            (Some(_), Some(_)) => {}
+        }
+    }
+    Ok(first.map_or(Version::V0_2, |(_, version)| version))
 }
 
-fn link<W: World>(machine: &Machine, component: &Component) -> wasmtime::Result<W::Ready> {
+fn link<W: Kinded + ?Sized>(
+    machine: &Machine,
+    component: &Component,
+    version: Version,
+) -> wasmtime::Result<Arc<dyn Ready<W>>> {
     let mut linker: Linker<Guest> = Linker::new(&machine.engine);
-    W::link(&mut linker)?;
     if component.component_type().imports(&machine.engine).any(|(name, _)| name.starts_with("wasi:")) {
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     }
-    W::ready(linker.instantiate_pre(component)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_judged_by_its_track() {
-        assert!(is_compatible("0.2.0") && is_compatible("0.2.7"));
-        assert!(!is_compatible("0.1.0") && !is_compatible("1.2.0") && !is_compatible("0.2.0-rc") && !is_compatible(""));
-    }
+    W::link(version, &mut linker, component)
 }

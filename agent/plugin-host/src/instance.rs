@@ -1,19 +1,19 @@
 //! One plugin with its warm instance: every call has its limits, and a fault costs the instance and nothing else.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use wasmtime::{Store, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
+use crate::bindings::Version;
 use crate::capability::Capabilities;
 use crate::clock;
 use crate::costs::Costs;
 use crate::engine::Machine;
-use crate::error::{CallError, Fault, FaultKind, PluginError};
+use crate::error::{CallError, Fault, FaultKind};
 use crate::guest::{CpuSpent, Guest, HANDLES};
 use crate::spec::Limits;
-use crate::world::{Description, World};
+use crate::world::{Answer, Description, Kinded, Ready};
 
 /// The part of its memory that an instance may hold after a call; above it, it is replaced, since memory never shrinks.
 const MEMORY_KEPT: (usize, usize) = (3, 4);
@@ -21,43 +21,43 @@ const MEMORY_KEPT: (usize, usize) = (3, 4);
 /// Frames of a guest's stack that a message about a trap shows.
 const FRAMES: usize = 8;
 
-/// What a call into a guest gives back: wasmtime's error, else the guest's own answer.
-pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = wasmtime::Result<Result<T, PluginError>>> + Send + 'a>>;
-
 /// A plugin that is loaded: what instances are made from, and at most one of them.
-pub(crate) struct Plugin<W: World> {
+pub(crate) struct Plugin<W: Kinded + ?Sized> {
     pub(crate) mould: Mould<W>,
     instance: Option<Instance<W>>,
     pub(crate) costs: Costs,
 }
 
 /// What instances are made from. Apart from them, since it is used while one of them waits, from any thread.
-pub(crate) struct Mould<W: World> {
+pub(crate) struct Mould<W: Kinded + ?Sized> {
     pub(crate) name: String,
     pub(crate) limits: Limits,
+    /// the version of the package that it was built against
+    pub(crate) version: Version,
     machine: Arc<Machine>,
-    ready: W::Ready,
+    ready: Arc<dyn Ready<W>>,
     settings: String,
     capabilities: Arc<Capabilities>,
 }
 
-struct Instance<W> {
+struct Instance<W: ?Sized> {
     store: Store<Guest>,
-    world: W,
+    world: Box<W>,
     calls: u64,
 }
 
-impl<W: World> Plugin<W> {
+impl<W: Kinded + ?Sized> Plugin<W> {
     pub(crate) fn new(
         name: String,
         limits: Limits,
+        version: Version,
         machine: Arc<Machine>,
-        ready: W::Ready,
+        ready: Arc<dyn Ready<W>>,
         settings: String,
         capabilities: Arc<Capabilities>,
     ) -> Self {
         Self {
-            mould: Mould { name, limits, machine, ready, settings, capabilities },
+            mould: Mould { name, limits, version, machine, ready, settings, capabilities },
             instance: None,
             costs: Costs::default(),
         }
@@ -65,8 +65,7 @@ impl<W: World> Plugin<W> {
 
     /// Makes the first instance, and asks what it is.
     pub(crate) async fn start(&mut self) -> Result<Description, CallError> {
-        self.call("describe", &(), |world, store, ()| Box::pin(async move { world.describe(store).await.map(Ok) }))
-            .await
+        self.call("describe", &(), |world, store, ()| world.describe(store)).await
     }
 
     /// Whether there is a warm instance.
@@ -99,7 +98,7 @@ impl<W: World> Plugin<W> {
             };
             stage = function;
             prepare(&mut instance.store);
-            let answer = work(&instance.world, &mut instance.store, input).await;
+            let answer = work(&*instance.world, &mut instance.store, input).await;
             instance.store.data_mut().tell_said();
             match answer {
                 Ok(answer) => Ok((instance, answer)),
@@ -128,7 +127,7 @@ impl<W: World> Plugin<W> {
     }
 }
 
-impl<W: World> Mould<W> {
+impl<W: Kinded + ?Sized> Mould<W> {
     fn fault(&self, function: &'static str, kind: FaultKind) -> CallError {
         CallError::Fault(Fault { plugin: self.name.clone(), function, kind })
     }
@@ -143,7 +142,7 @@ impl<W: World> Mould<W> {
         store.set_hostcall_fuel(self.limits.hostcall);
         store.set_max_component_handles(HANDLES);
         prepare(&mut store);
-        let world = match W::instantiate(&self.ready, &mut store).await {
+        let world = match self.ready.instantiate(&mut store).await {
             Ok(world) => world,
             Err(error) => return Err(self.fault(stage, classify(&error, store.data(), &self.limits))),
         };

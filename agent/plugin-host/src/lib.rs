@@ -35,7 +35,7 @@ mod state;
 mod web;
 mod world;
 
-pub use bindings::PACKAGE_VERSION;
+pub use bindings::PACKAGE_VERSIONS;
 pub use capability::http::{Network, origin};
 pub use costs::Costs;
 pub use delivery::{Delivery, Next, Progress as DeliveryProgress};
@@ -43,18 +43,18 @@ pub use entries::{Entries, Field, Says};
 pub use error::{CallError, Fault, FaultKind, HostError, LoadError, PluginError};
 pub use host::{COMPONENT_MAX, Host, HostSettings};
 pub use manifest::{MANIFEST_SECTION, Manifest};
-pub use plugins::{Rule, Sink, Strategy};
+pub use plugins::{Loaded, Rule, Sink, Strategy};
 pub use spec::{Durability, FileGrant, Grants, Kind, Limits, PluginSpec, SqlGrant, WorkspaceGrant};
 pub use state::{MemoryState, SHARE, StateFault, StateStore};
 pub use web::{HttpGrant, LookingUp, Names, Secret, SystemNames};
 pub use world::Description;
 
-pub use bindings::v0::rule::exports::latido::plugin::rule::Finding;
-pub use bindings::v0::sink::exports::latido::plugin::sink::{Acknowledgement, Refusal};
-pub use bindings::v0::sink::latido::plugin::types::{
+pub use bindings::v0_2::rule::exports::latido::plugin::rule::Finding;
+pub use bindings::v0_2::sink::exports::latido::plugin::sink::{Acknowledgement, Refusal};
+pub use bindings::v0_2::sink::latido::plugin::types::{
     Attribute, Outcome, Progress, Severity, Subject, SubjectKind, Usage, Verdict,
 };
-pub use bindings::v0::strategy::exports::latido::plugin::strategy::{
+pub use bindings::v0_2::strategy::exports::latido::plugin::strategy::{
     Budget, Command, Decision, EnvironmentValue, EnvironmentVariable, Observation, OtherDecision, Output, PastAttempt,
     Pause, QuietKind, Situation,
 };

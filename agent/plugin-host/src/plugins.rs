@@ -4,43 +4,52 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::bindings::v0::rule::AlertRule;
-use crate::bindings::v0::rule::exports::latido::plugin::rule::Finding;
-use crate::bindings::v0::sink::StorageSink;
-use crate::bindings::v0::sink::exports::latido::plugin::sink::{Acknowledgement, Refusal};
-use crate::bindings::v0::sink::latido::plugin::types::Subject;
-use crate::bindings::v0::strategy::ResumeStrategy;
-use crate::bindings::v0::strategy::exports::latido::plugin::strategy::{Decision, Observation, Output, Situation};
+use crate::bindings::v0_2::rule::exports::latido::plugin::rule::Finding;
+use crate::bindings::v0_2::sink::exports::latido::plugin::sink::{Acknowledgement, Refusal};
+use crate::bindings::v0_2::sink::latido::plugin::types::Subject;
+use crate::bindings::v0_2::strategy::exports::latido::plugin::strategy::{Decision, Observation, Output, Situation};
 use crate::capability::log::printable;
 use crate::costs::Costs;
 use crate::entries::Entries;
 use crate::error::CallError;
 use crate::instance::Plugin;
-use crate::world::Description;
+use crate::world::{Description, RuleWorld, SinkWorld, StrategyWorld};
 
 /// Bytes of the words in which an entry is refused; the rest is cut.
 const REFUSAL_MAX: usize = 1 << 10;
 
 /// A plugin that stores what happened.
 pub struct Sink {
-    pub(crate) plugin: Plugin<StorageSink>,
+    pub(crate) plugin: Plugin<dyn SinkWorld>,
     pub(crate) description: Description,
 }
 
 /// A plugin that finds what somebody should be told.
 pub struct Rule {
-    pub(crate) plugin: Plugin<AlertRule>,
+    pub(crate) plugin: Plugin<dyn RuleWorld>,
     pub(crate) description: Description,
 }
 
 /// A plugin that decides how a job goes on.
 pub struct Strategy {
-    pub(crate) plugin: Plugin<ResumeStrategy>,
+    pub(crate) plugin: Plugin<dyn StrategyWorld>,
     pub(crate) description: Description,
+}
+
+/// A plugin of any kind that was loaded.
+pub trait Loaded {
+    /// The version of the WIT package that it is spoken to in.
+    fn package_version(&self) -> &'static str;
 }
 
 macro_rules! about {
     ($kind:ty) => {
+        impl Loaded for $kind {
+            fn package_version(&self) -> &'static str {
+                self.plugin.mould.version.text()
+            }
+        }
+
         impl $kind {
             /// The operator's name for it.
             pub fn name(&self) -> &str {
@@ -85,12 +94,8 @@ impl Sink {
         } else {
             entries
         };
-        let mut said = self
-            .plugin
-            .call("write", entries.batch(), |world, store, batch| {
-                Box::pin(world.latido_plugin_sink().call_write(store, batch))
-            })
-            .await?;
+        let mut said =
+            self.plugin.call("write", entries.batch(), |world, store, batch| world.write(store, batch)).await?;
         if let Some(why) = contradiction(&said, entries.sequences()) {
             return Err(self.plugin.refuse("write", why));
         }
@@ -106,7 +111,7 @@ impl Sink {
     ///
     /// The plugin's own answer, or its fault.
     pub async fn flush(&mut self) -> Result<(), CallError> {
-        self.plugin.call("flush", &(), |world, store, ()| Box::pin(world.latido_plugin_sink().call_flush(store))).await
+        self.plugin.call("flush", &(), |world, store, ()| world.flush(store)).await
     }
 }
 
@@ -121,9 +126,7 @@ impl Rule {
         let input = (now_ms, subjects);
         let findings = self
             .plugin
-            .call("evaluate", &input, |world, store, (now_ms, subjects)| {
-                Box::pin(world.latido_plugin_rule().call_evaluate(store, *now_ms, subjects))
-            })
+            .call("evaluate", &input, |world, store, (now_ms, subjects)| world.evaluate(store, *now_ms, subjects))
             .await?;
         let limit = self.plugin.mould.limits.findings;
         if findings.len() > limit {
@@ -151,7 +154,7 @@ impl Strategy {
         self.plugin
             .call("decide", &input, |world, store, (situation, directory)| {
                 store.data_mut().directory = Some(Arc::from(*directory));
-                Box::pin(world.latido_plugin_strategy().call_decide(store, situation))
+                world.decide(store, situation)
             })
             .await
     }
@@ -166,7 +169,7 @@ impl Strategy {
         self.plugin
             .call("observe", &input, |world, store, (output, directory)| {
                 store.data_mut().directory = Some(Arc::from(*directory));
-                Box::pin(world.latido_plugin_strategy().call_observe(store, output))
+                world.observe(store, output)
             })
             .await
     }

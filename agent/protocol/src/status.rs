@@ -49,6 +49,9 @@ pub struct PluginStatus {
     pub name: String,
     /// sink, rule or strategy
     pub kind: String,
+    /// the version of the WIT package in which it is spoken to; empty until it is loaded
+    #[serde(default)]
+    pub interface: String,
     /// `loading`, `active`, `faulty`, `backing-off`, `quarantined` or `refused`
     pub state: String,
     /// faults since the agent started

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use crate::bindings::v0::sink::latido::plugin::files::{FileError, Host};
+use crate::bindings::v0_2::sink::latido::plugin::files::{FileError, Host};
 use crate::guest::Guest;
 use crate::spec::{Durability, FileGrant};
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use ::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, LOCATION};
 use ::http::{Method, StatusCode};
 
-use crate::bindings::v0::sink::latido::plugin::http::{Host, HttpError, Request, Response, ResponseHeader};
+use crate::bindings::v0_2::sink::latido::plugin::http::{Host, HttpError, Request, Response, ResponseHeader};
 use crate::guest::Guest;
 use crate::spec::Limits;
 use crate::web::HttpGrant;

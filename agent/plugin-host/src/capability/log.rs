@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::bindings::v0::sink::latido::plugin::log::{Host, Level};
+use crate::bindings::v0_2::sink::latido::plugin::log::{Host, Level};
 use crate::clock;
 use crate::guest::Guest;
 use crate::spec::Limits;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::bindings::v0::sink::latido::plugin::state::{Host, StateError};
+use crate::bindings::v0_2::sink::latido::plugin::state::{Host, StateError};
 use crate::guest::Guest;
 use crate::state::{StateFault, StateStore};
 

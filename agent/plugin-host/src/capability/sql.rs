@@ -14,7 +14,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 use tokio::sync::Mutex;
 
-use crate::bindings::v0::sink::latido::plugin::sql::{Host, SqlError, Step, Value};
+use crate::bindings::v0_2::sink::latido::plugin::sql::{Host, SqlError, Step, Value};
 use crate::guest::Guest;
 use crate::spec::{Durability, Limits, SqlGrant};
 use authorizer::Authorizer;
@@ -45,7 +45,8 @@ const STATEMENT_LIMITS: [(Limit, i32); 9] = [
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
 ];
 
-type Rows = Vec<Vec<Value>>;
+/// Rows of values as guests have them one by one.
+pub(crate) type Rows = Vec<Vec<Value>>;
 
 /// A database that was granted; opened at the first use.
 pub(crate) struct Database {
@@ -100,18 +101,32 @@ impl Drop for GivenUp {
     }
 }
 
+/// Runs one statement once for each row of parameters, all in one transaction, and says how many rows it changed.
+pub(crate) async fn execute_each(
+    guest: &mut Guest,
+    database: String,
+    statement: String,
+    rows: Rows,
+) -> Result<u64, SqlError> {
+    let Some(granted) = guest.capabilities.databases.get(&database) else { return Err(not_granted(&database)) };
+    granted
+        .with(move |open| {
+            in_transaction(open, |connection, refused| {
+                let mut prepared = connection.prepare_cached(&statement).map_err(|error| refused(&error))?;
+                let mut changed = 0;
+                for row in &rows {
+                    bind(&mut prepared, row, refused)?;
+                    changed += prepared.raw_execute().map_err(|error| refused(&error))? as u64;
+                }
+                Ok(changed)
+            })
+        })
+        .await
+}
+
 impl Host for Guest {
     async fn execute(&mut self, database: String, statement: String, parameters: Vec<Value>) -> Result<u64, SqlError> {
-        let Some(granted) = self.capabilities.databases.get(&database) else { return Err(not_granted(&database)) };
-        granted
-            .with(move |open| {
-                in_transaction(open, |connection, refused| {
-                    let mut prepared = connection.prepare_cached(&statement).map_err(|error| refused(&error))?;
-                    bind(&mut prepared, &parameters, refused)?;
-                    Ok(prepared.raw_execute().map_err(|error| refused(&error))? as u64)
-                })
-            })
-            .await
+        execute_each(self, database, statement, vec![parameters]).await
     }
 
     async fn execute_all(&mut self, database: String, steps: Vec<Step>) -> Result<u64, SqlError> {

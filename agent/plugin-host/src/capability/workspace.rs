@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use crate::bindings::v0::strategy::latido::plugin::workspace::{Entry, Host, Listed, WorkspaceError};
+use crate::bindings::v0_2::strategy::latido::plugin::workspace::{Entry, Host, Listed, WorkspaceError};
 use crate::guest::Guest;
 use crate::spec::WorkspaceGrant;
 
@@ -43,6 +43,15 @@ impl Host for Guest {
     async fn list(&mut self, path: String) -> Result<Vec<Listed>, WorkspaceError> {
         in_directory(self, move |directory, _| directory.list(&path)).await
     }
+}
+
+/// Reads a file that has no more bytes than may be read at once.
+pub(crate) async fn read_whole(guest: &mut Guest, path: String) -> Result<Vec<u8>, WorkspaceError> {
+    in_directory(guest, move |directory, read_max| {
+        let bytes = directory.read(&path, 0, read_max.saturating_add(1))?;
+        if bytes.len() > read_max as usize { Err(WorkspaceError::TooLarge) } else { Ok(bytes) }
+    })
+    .await
 }
 
 /// Opens the directory of the call's job, and works in it on a thread that may block, so that the call's deadline holds.

@@ -71,8 +71,12 @@ async fn c260_another_version_of_the_interface_is_named_with_ours() {
     let world = World::new();
     let error = refusal(&world, component(r#"(import "latido:plugin/log@0.3.0" (instance))"#)).await;
     let text = error.to_string();
-    assert!(text.contains("`latido:plugin/log@0.3.0`") && text.contains("version 0.2.0"), "{text}");
+    assert!(text.contains("`latido:plugin/log@0.3.0`") && text.contains("versions 0.2.0 and 0.1.0 of"), "{text}");
     assert!(matches!(error, LoadError::WrongVersion { .. }));
+    let mixed = component(&format!(r#"(import "latido:plugin/log@0.1.0" (instance)) {EMPTY_EXPORTS}"#));
+    let error = refusal(&world, mixed).await;
+    assert!(matches!(error, LoadError::MixedVersions { .. }), "{error}");
+    assert!(error.to_string().contains("`latido:plugin/log@0.1.0` and `latido:plugin/lifecycle@0.2.0`"), "{error}");
 }
 
 #[tokio::test]

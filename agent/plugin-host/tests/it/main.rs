@@ -11,5 +11,6 @@ mod loading;
 mod rules;
 mod server;
 mod support;
+mod versions;
 mod webhook;
 mod workspace;

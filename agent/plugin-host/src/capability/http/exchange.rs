@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 
 use super::filled::Filled;
 use super::target::Target;
-use crate::bindings::v0::sink::latido::plugin::http::HttpError;
+use crate::bindings::v0_2::sink::latido::plugin::http::HttpError;
 
 /// Headers of an answer, and the bytes in which all of them have to fit.
 const HEADERS_MAX: usize = 100;

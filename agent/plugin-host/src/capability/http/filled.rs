@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Method;
 use http::header::{HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 
-use crate::bindings::v0::sink::latido::plugin::http::{
+use crate::bindings::v0_2::sink::latido::plugin::http::{
     BodyPart, Header, HttpError, Part, Request, Signature, SignatureForm,
 };
 use crate::web::HttpGrant;

@@ -3,7 +3,7 @@
 use http::Uri;
 use http::uri::Scheme;
 
-use crate::bindings::v0::sink::latido::plugin::http::HttpError;
+use crate::bindings::v0_2::sink::latido::plugin::http::HttpError;
 
 /// An absolute address of `http` or `https`.
 #[derive(Clone, Debug, PartialEq, Eq)]

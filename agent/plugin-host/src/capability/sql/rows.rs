@@ -3,7 +3,7 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, ToSql};
 
-use crate::bindings::v0::sink::latido::plugin::sql::{Rows, SqlError};
+use crate::bindings::v0_2::sink::latido::plugin::sql::{Rows, SqlError};
 
 /// What a value is.
 const NULL: u8 = 0;

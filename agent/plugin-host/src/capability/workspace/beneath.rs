@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use crate::bindings::v0::strategy::latido::plugin::workspace::{Entry, Listed, WorkspaceError};
+use crate::bindings::v0_2::strategy::latido::plugin::workspace::{Entry, Listed, WorkspaceError};
 use crate::capability::log::printable;
 
 /// Names in one listing, as the package says.
