@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use latido::compile::OwnProgram;
 use latido::settings::Settings;
 use latido::{AgentError, Config, OpenError, PlaceError};
 use tracing_subscriber::EnvFilter;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &AgentArgs, global: &GlobalArgs, context: &Context) -> R
         }
         Err(failure) => Err(failure.render().trim_end().replace('\n', ";")),
     };
-    let config = Config { file: file.as_ref(), reread: &reread };
+    let config = Config { file: file.as_ref(), compiler: Some(OwnProgram::running()), reread: &reread };
     latido::run(context.settings.clone(), context.state.clone(), args.once, &config)
         .map(|()| ExitCode::SUCCESS)
         .map_err(|error| failure(&error))

@@ -50,6 +50,10 @@ use context::Context;
 use failure::Failure;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == latido::compile::WORD) {
+        return latido::compile::child(words);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(message) => return usage(&message),

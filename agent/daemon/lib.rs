@@ -6,6 +6,7 @@
 
 mod actions;
 mod clock;
+pub mod compile;
 mod configured;
 mod driver_thread;
 mod first_process;

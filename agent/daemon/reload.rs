@@ -11,6 +11,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::compile::OwnProgram;
 use crate::driver_thread::DriverHandle;
 use crate::plugins::Registry;
 use crate::settings::{PluginSource, Reload, Settings};
@@ -23,11 +24,12 @@ pub type Reread<'a> = dyn Fn() -> Result<Settings, String> + 'a;
 /// A config that was refused may be right later: a component that it names came, or a secret was given.
 const CONSIDER_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
-/// The config of an agent, as it can be read again.
-#[derive(Clone, Copy)]
+/// What an agent has besides its settings: their file, and who compiles for it.
 pub struct Config<'a> {
     /// its file, absolute, whether it is there or not; `None` where there can be none
     pub file: Option<&'a PathBuf>,
+    /// who compiles its plugins' components; `None`: the agent itself
+    pub compiler: Option<OwnProgram>,
     /// reads it
     pub reread: &'a Reread<'a>,
 }
@@ -41,7 +43,7 @@ enum By {
 
 /// Waits for what is to be read again, in one life of the agent.
 pub(crate) struct Reloading<'a> {
-    config: Config<'a>,
+    config: &'a Config<'a>,
     settings: &'a Settings,
     plugins: Registry,
     driver: DriverHandle,
@@ -54,7 +56,7 @@ pub(crate) struct Reloading<'a> {
 
 impl<'a> Reloading<'a> {
     pub(crate) fn new(
-        config: Config<'a>,
+        config: &'a Config<'a>,
         settings: &'a Settings,
         (plugins, driver): (Registry, DriverHandle),
         about: Arc<About>,

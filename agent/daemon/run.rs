@@ -219,19 +219,17 @@ async fn live(
     let jobs = Jobs::new(state, driver.clone());
     let (written, completing) =
         recording.map(|Beside { thread, looks }| (thread, tokio::spawn(jobs.clone().look_when_asked(looks)))).unzip();
-    let plugins = Registry::start(&settings, driver.clone(), jobs.state(), sequence.clone(), changed)
-        .map_err(system("its plugins' threads"))?;
+    let plugins =
+        Registry::start(&settings, driver.clone(), (jobs.state(), &config.compiler), sequence.clone(), changed)
+            .map_err(system("its plugins' threads"))?;
     let actions = Actions::new(jobs.clone(), plugins.clone());
     let mut acting = tokio::spawn(actions.carry_out(orders));
-    let mut reloading = Reloading::new(*config, &settings, (plugins.clone(), driver.clone()), Arc::clone(&about));
+    let mut reloading = Reloading::new(config, &settings, (plugins.clone(), driver.clone()), Arc::clone(&about));
     let control = Control { driver: driver.clone(), jobs: jobs.clone(), plugins: plugins.clone(), about, sequence };
     // Clients are answered while jobs are still being recovered: what they ask waits behind the facts.
     let mut serving = tokio::spawn(control.serve(listener, place.door()));
 
-    note(&driver, "started", format!("latido {VERSION}")).await;
-    if let Some(detail) = remark {
-        note(&driver, "store-set-aside", detail).await;
-    }
+    note_start(&driver, remark).await;
     let recovered = recover(&settings, &jobs).await;
     let watching = watched::look(&settings, &driver).await;
     tracing::info!(version = VERSION, "the agent watches");
@@ -258,6 +256,13 @@ async fn live(
     let ended = joined(thread, written).await;
     // The place is given up last.
     Ok(ended.and(result)?.map_or(Ended::ByOrder, |settings| Ended::ForAnother { settings, place }))
+}
+
+async fn note_start(driver: &DriverHandle, remark: Option<String>) {
+    note(driver, "started", format!("latido {VERSION}")).await;
+    if let Some(detail) = remark {
+        note(driver, "store-set-aside", detail).await;
+    }
 }
 
 /// Enters a word about the agent itself into the journal.
@@ -389,7 +394,7 @@ mod tests {
         let ended = runtime.block_on(async {
             let mut signals = Signals::new().unwrap();
             let life = Life { settings: Settings::default(), state: state.clone(), place, once: false };
-            let config = Config { file: None, reread: &|| Err("nobody asks".to_owned()) };
+            let config = Config { file: None, compiler: None, reread: &|| Err("nobody asks".to_owned()) };
             let life = live(life, driver, flows, about, (None, None), &mut signals, &config);
             let fault = doomed.ask(|_| -> () { panic!("a fault of latido, made by this test") });
             let (ended, _) = tokio::join!(tokio::time::timeout(Duration::from_secs(60), life), fault);

@@ -4,6 +4,7 @@ mod alerts;
 mod budgets;
 mod children;
 mod clients;
+mod compile;
 mod container;
 mod doubt;
 mod launches;

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, Finding};
-use latido_plugin_host::{CallError, Costs, Host, HostSettings, Loaded};
+use latido_plugin_host::{CallError, Compiler, Costs, Host, HostSettings, Loaded};
 use latido_policy::Proposal;
 use latido_protocol::journal::Severity;
 use latido_protocol::layout::StateDir;
@@ -27,6 +27,7 @@ use latido_protocol::status::PluginStatus;
 use latido_protocol::{Span, SubjectName};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+use crate::compile::OwnProgram;
 use crate::driver_thread::DriverHandle;
 use crate::settings::Settings;
 use loading::Loader;
@@ -106,7 +107,7 @@ impl Registry {
     pub(crate) fn start(
         settings: &Settings,
         driver: DriverHandle,
-        state: &StateDir,
+        (state, compiler): (&StateDir, &Option<OwnProgram>),
         sequence: watch::Receiver<u64>,
         mut changed: mpsc::UnboundedReceiver<SubjectName>,
     ) -> std::io::Result<Self> {
@@ -115,8 +116,9 @@ impl Registry {
             .thread_name("plugins")
             .enable_all()
             .build()?;
-        let host =
-            Host::new(HostSettings { cache: state.plugins().join("compiled") }).map_err(std::io::Error::other)?;
+        let compiler = compiler.clone().map(|program| Arc::new(program) as Arc<dyn Compiler>);
+        let host = Host::new(HostSettings { cache: state.plugins().join("compiled"), compiler })
+            .map_err(std::io::Error::other)?;
         let (ends, ended) = watch::channel(false);
         let statuses = Statuses::default();
         let loader = Loader { driver, host: Arc::new(host), state: state.clone() };

@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 use wasmtime::component::Component;
@@ -11,16 +12,30 @@ use wasmtime::component::Component;
 use crate::engine::Machine;
 use crate::error::HostError;
 
+/// Compiles components in the place of the host's own process.
+pub trait Compiler: std::fmt::Debug + Send + Sync {
+    /// Compiles a component as [`compile`](crate::compile) does. Blocks, and has a deadline of its own.
+    ///
+    /// # Errors
+    ///
+    /// In words: why it cannot be compiled, and what helps.
+    fn compile(&self, component: &[u8]) -> Result<Vec<u8>, String>;
+}
+
 /// Compiled components, one file each: `<component>-<engine>-<file>.cwasm`, each part a digest.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     folder: PathBuf,
+    compiler: Option<Arc<dyn Compiler>>,
+    /// held while one compiles: a component that several plugins share is compiled once, and several large ones do not
+    /// take up the machine together
+    compiling: Arc<Mutex<()>>,
 }
 
 impl Cache {
     /// Uses a folder, made if it is not there. It has to be this user's own, and nobody else may reach into it: who can
     /// write here runs code in the agent.
-    pub(crate) fn open(folder: &Path) -> Result<Self, HostError> {
+    pub(crate) fn open(folder: &Path, compiler: Option<Arc<dyn Compiler>>) -> Result<Self, HostError> {
         let broken = |source| HostError::Cache { path: folder.to_owned(), source };
         match DirBuilder::new().recursive(true).mode(0o700).create(folder) {
             Ok(()) => {}
@@ -38,26 +53,44 @@ impl Cache {
         if metadata.mode() & 0o077 != 0 {
             return Err(foreign("others may look or write into it, its mode has to be 0700"));
         }
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self { folder: folder.to_owned(), compiler, compiling: Arc::default() })
     }
 
     /// Returns the component, compiled before or now. Blocks for as long as compiling takes.
     pub(crate) fn component(&self, machine: &Machine, bytes: &[u8]) -> wasmtime::Result<Component> {
         let prefix = format!("{}-{}-", hex(&Sha256::digest(bytes)), machine.compatibility);
-        if let Some(path) = self.find(&prefix) {
-            match self.reuse(machine, &path, &prefix) {
-                Ok(component) => return Ok(component),
-                Err(why) => {
-                    tracing::warn!(path = %path.display(), why, "compiled plugin cannot be used; it is compiled again");
-                    drop(fs::remove_file(&path)); // what remains is found and refused in the same way
-                }
-            }
+        if let Some(component) = self.known(machine, &prefix) {
+            return Ok(component);
         }
-        let component = Component::from_binary(&machine.engine, bytes)?;
-        if let Err(error) = self.keep(&prefix, &component.serialize()?) {
+        let _one_at_a_time = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(component) = self.known(machine, &prefix) {
+            return Ok(component);
+        }
+        let compiled = match &self.compiler {
+            None => machine.engine.precompile_component(bytes)?,
+            Some(compiler) => compiler.compile(bytes).map_err(wasmtime::Error::msg)?,
+        };
+        #[expect(unsafe_code, reason = "the one way to run code that was compiled outside of the engine")]
+        // SAFETY: the bytes come from `precompile_component` of this program: in this process, or in one that the compiler
+        // started and whose answer it has compared with the digest that the process told.
+        let component = unsafe { Component::deserialize(&machine.engine, &compiled) }?;
+        if let Err(error) = self.keep(&prefix, &compiled) {
             tracing::warn!(path = %self.folder.display(), %error, "compiled plugin cannot be kept; it works all the same");
         }
         Ok(component)
+    }
+
+    /// What was compiled before. A file that cannot be used is removed.
+    fn known(&self, machine: &Machine, prefix: &str) -> Option<Component> {
+        let path = self.find(prefix)?;
+        match self.reuse(machine, &path, prefix) {
+            Ok(component) => Some(component),
+            Err(why) => {
+                tracing::warn!(path = %path.display(), why, "compiled plugin cannot be used; it is compiled again");
+                drop(fs::remove_file(&path)); // what remains is found and refused in the same way
+                None
+            }
+        }
     }
 
     fn find(&self, prefix: &str) -> Option<PathBuf> {
@@ -85,7 +118,7 @@ impl Cache {
         drop(bytes);
         #[expect(unsafe_code, reason = "the one way to run code that was compiled before")]
         // SAFETY: the file lies in a folder of mode 0700 that belongs to this user (checked in `open`), belongs to this
-        // user and is closed to others (checked above), was written whole by `keep` from `Component::serialize`, and its
+        // user and is closed to others (checked above), was written whole by `keep` with what the compiler gave, and its
         // bytes have the digest in its name. It is replaced by renaming only, never written again.
         let component = unsafe { Component::deserialize_file(&machine.engine, path) };
         component.map_err(|error| format!("{error:#}"))

@@ -24,14 +24,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new() -> wasmtime::Result<Self> {
-        let mut config = Config::new();
-        config.epoch_interruption(true);
-        // The interfaces are synchronous, and asynchronous components make every call slower.
-        config.concurrency_support(false);
-        config.max_wasm_stack(GUEST_STACK).async_stack_size(FIBER_STACK);
-        // Nothing that a plugin needs: less to attack.
-        config.wasm_memory64(false).wasm_multi_memory(false);
-        let engine = Engine::new(&config)?;
+        let engine = engine()?;
         let mut hasher = DigestHasher(Sha256::new());
         std::hash::Hash::hash(&engine.precompile_compatibility_hash(), &mut hasher);
         let compatibility = hasher.0.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -46,6 +39,27 @@ impl Machine {
         self.ticker.change(|calls| *calls += 1);
         Ticking(Arc::clone(&self.ticker))
     }
+}
+
+/// The engine that runs plugins, and that compiles them in whatever process.
+fn engine() -> wasmtime::Result<Engine> {
+    let mut config = Config::new();
+    config.epoch_interruption(true);
+    // The interfaces are synchronous, and asynchronous components make every call slower.
+    config.concurrency_support(false);
+    config.max_wasm_stack(GUEST_STACK).async_stack_size(FIBER_STACK);
+    // Nothing that a plugin needs: less to attack.
+    config.wasm_memory64(false).wasm_multi_memory(false);
+    Engine::new(&config)
+}
+
+/// Compiles a component for the hosts of this program and machine. Nothing of it runs.
+///
+/// # Errors
+///
+/// In the compiler's words.
+pub fn compile(component: &[u8]) -> Result<Vec<u8>, String> {
+    engine().and_then(|engine| engine.precompile_component(component)).map_err(|error| format!("{error:#}"))
 }
 
 impl Drop for Machine {

@@ -8,7 +8,7 @@
 //! # async fn example(component: Vec<u8>, entries: latido_plugin_host::Entries) -> Result<(), Box<dyn std::error::Error>> {
 //! use latido_plugin_host::{Host, HostSettings, Kind, PluginSpec};
 //!
-//! let host = Host::new(HostSettings { cache: "/var/cache/latido".into() })?;
+//! let host = Host::new(HostSettings { cache: "/var/cache/latido".into(), compiler: None })?;
 //! let mut spec = PluginSpec::new("history", Kind::Sink, component);
 //! spec.grants.sql.insert("main".to_owned(), "history.db".into());
 //! let mut sink = host.load_sink(spec).await?;
@@ -36,9 +36,11 @@ mod web;
 mod world;
 
 pub use bindings::PACKAGE_VERSIONS;
+pub use cache::Compiler;
 pub use capability::http::{Network, origin};
 pub use costs::Costs;
 pub use delivery::{Delivery, Next, Progress as DeliveryProgress};
+pub use engine::compile;
 pub use entries::{Entries, Field, Says};
 pub use error::{CallError, Fault, FaultKind, HostError, LoadError, PluginError};
 pub use host::{COMPONENT_MAX, Host, HostSettings};

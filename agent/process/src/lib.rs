@@ -1,4 +1,4 @@
-//! Processes as latido sees them: identity, locks, pidfds, the tree of an attempt, and how the two kinds of process
+//! Processes as latido sees them: identity, locks, pidfds, the tree of an attempt, and how the kinds of process
 //! that latido starts are started.
 //!
 //! This crate decides nothing and believes nothing: every question is answered by looking. It needs no runtime, opens no
@@ -14,6 +14,7 @@ pub mod find;
 #[cfg(test)]
 mod fuzz;
 pub mod identity;
+pub mod limited;
 pub mod lock;
 mod pidfd;
 mod proc;

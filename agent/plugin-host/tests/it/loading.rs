@@ -156,7 +156,7 @@ async fn compiled_code_is_kept_privately_and_used_again() {
     let written = std::fs::metadata(&first).unwrap();
     assert_eq!(written.permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::metadata(&cache).unwrap().permissions().mode() & 0o777, 0o700);
-    load(&Host::new(HostSettings { cache: cache.clone() }).unwrap()).await;
+    load(&Host::new(HostSettings { cache: cache.clone(), compiler: None }).unwrap()).await;
     assert_eq!(compiled(&cache), first);
     assert_eq!(std::fs::metadata(&first).unwrap().modified().unwrap(), written.modified().unwrap());
 }
@@ -189,10 +189,13 @@ fn a_cache_that_others_can_reach_into_is_refused() {
     let open = folder.path().join("open");
     std::fs::create_dir(&open).unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(matches!(Host::new(HostSettings { cache: open.clone() }), Err(HostError::ForeignCache { .. })));
+    assert!(matches!(
+        Host::new(HostSettings { cache: open.clone(), compiler: None }),
+        Err(HostError::ForeignCache { .. })
+    ));
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o700)).unwrap();
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&open, &link).unwrap();
-    assert!(matches!(Host::new(HostSettings { cache: link }), Err(HostError::ForeignCache { .. })));
-    assert!(Host::new(HostSettings { cache: open }).is_ok());
+    assert!(matches!(Host::new(HostSettings { cache: link, compiler: None }), Err(HostError::ForeignCache { .. })));
+    assert!(Host::new(HostSettings { cache: open, compiler: None }).is_ok());
 }

@@ -3,6 +3,7 @@
 
 mod builtin;
 mod capabilities;
+mod compiling;
 mod faults;
 mod http;
 mod killed;

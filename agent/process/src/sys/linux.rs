@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
@@ -70,6 +70,20 @@ pub(crate) fn start(
     command.envs(set.iter().copied());
     command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
     command.spawn().map(|child| child.id())
+}
+
+/// Starts a program without environment and with these standard descriptors.
+pub(crate) fn start_bare(
+    program: &Path,
+    arguments: &[&OsStr],
+    input: OwnedFd,
+    output: OwnedFd,
+    says: OwnedFd,
+) -> io::Result<Child> {
+    #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().current_dir("/");
+    command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::from(says)).spawn()
 }
 
 /// Blocks these signals and opens a descriptor that yields them.
