@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use latido_driver::{Driver, Fact};
 use latido_protocol::layout::StateDir;
-use latido_store::{OpenError, SqliteStore, Store, StoreError};
+use latido_store::{OpenError, Store, StoreError};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -165,7 +165,7 @@ enum Ended {
 
 fn begin(runtime: &Runtime, life: Life, signals: &mut Signals, config: &Config<'_>) -> Result<Ended, AgentError> {
     let Life { settings, state, .. } = &life;
-    let (store, remark) = open_store(state)?;
+    let (store, remark) = database::open(state)?;
     let journal = store.journal_id().to_owned();
     let read_store = |source| AgentError::ReadStore { path: state.database(), source };
     let decided = settings.driver_settings();
@@ -182,22 +182,6 @@ fn begin(runtime: &Runtime, life: Life, signals: &mut Signals, config: &Config<'
     let about = Arc::new(About { identity, started_at: clock::wall(), journal, config_refused: Mutex::default() });
     let (driver, flows) = DriverHandle::start(driver).map_err(system("a thread"))?;
     runtime.block_on(live(life, driver, flows, about, (remark, recording), signals, config))
-}
-
-/// A damaged store is set aside, never deleted: attempts and wants have files, and the store is rebuilt from them.
-fn open_store(state: &StateDir) -> Result<(SqliteStore, Option<String>), AgentError> {
-    let path = state.database();
-    match SqliteStore::open(&path) {
-        Ok(store) => Ok((store, None)),
-        Err(error) if error.is_damage() => {
-            let aside = latido_store::set_aside_damaged(&path)
-                .map_err(|source| AgentError::SetAside { path: path.clone(), source })?;
-            let detail = format!("cannot {error}; it lies at {} and a new one was made", aside.display());
-            tracing::error!("{detail}");
-            Ok((SqliteStore::open(&path)?, Some(detail)))
-        }
-        Err(error) => Err(error.into()),
-    }
 }
 
 async fn live(
@@ -370,6 +354,8 @@ async fn recover(settings: &Settings, jobs: &Jobs) -> Result<(), AgentError> {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use latido_store::SqliteStore;
 
     use super::*;
 

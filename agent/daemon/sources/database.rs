@@ -1,4 +1,4 @@
-//! The database's file, as others leave it. An agent whose file was removed or replaced writes what nobody will find.
+//! The database's file: how it is opened, and as others leave it. An agent whose file was removed or replaced writes what nobody will find.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,30 @@ use std::time::Duration;
 use latido_driver::{Fact, Finding};
 use latido_protocol::SubjectName;
 use latido_protocol::journal::Severity;
+use latido_protocol::layout::StateDir;
+use latido_store::SqliteStore;
 
 use crate::driver_thread::DriverHandle;
+use crate::run::AgentError;
 
 /// As often as the agent passes over everything when nothing happens: nobody works for longer on lost records.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// A damaged store is set aside, never deleted: attempts and wants have files, and the store is rebuilt from them.
+pub(crate) fn open(state: &StateDir) -> Result<(SqliteStore, Option<String>), AgentError> {
+    let path = state.database();
+    match SqliteStore::open(&path) {
+        Ok(store) => Ok((store, None)),
+        Err(error) if error.is_damage() => {
+            let aside = latido_store::set_aside_damaged(&path)
+                .map_err(|source| AgentError::SetAside { path: path.clone(), source })?;
+            let detail = format!("cannot {error}; it lies at {} and a new one was made", aside.display());
+            tracing::error!("{detail}");
+            Ok((SqliteStore::open(&path)?, Some(detail)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
 
 /// The file that the store has open.
 pub(crate) struct Opened {

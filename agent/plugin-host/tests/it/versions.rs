@@ -61,8 +61,7 @@ fn one_of_each() -> Entries {
 async fn a_sink_of_0_1_gets_the_same_facts_as_records() {
     let world = World::new();
     let mut sink = world.host.load_sink(old_sink(&world, "")).await.unwrap();
-    assert_eq!(sink.package_version(), "0.1.0");
-    assert_eq!(sink.description().name, "old-sink");
+    assert_eq!((sink.package_version(), sink.description().name.as_str()), ("0.1.0", "old-sink"));
     assert_eq!(sink.write(&one_of_each()).await, Ok(Acknowledgement { durable: 8, refused: Vec::new() }));
     sink.flush().await.unwrap();
 
