@@ -309,7 +309,6 @@ fn by_command_alone_nothing_is_watched() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that cannot be made skips loudly")]
 fn where_the_kernel_watches_nothing_it_is_said_once_and_saves_are_found() {
     let world = World::new();
     let limited = "echo 0 > /proc/sys/user/max_inotify_instances && exec \"$@\"";

@@ -189,12 +189,16 @@ impl Registry {
     /// In words, where one cannot.
     pub(crate) async fn check(&self, next: &Settings, before: &Settings) -> Result<(), String> {
         let ending = || "check the plugins: the agent is ending".to_owned();
-        let runtime = self.inner.runtime.lock().unwrap_or_else(PoisonError::into_inner);
-        let handle = runtime.as_ref().map(|runtime| runtime.handle().clone()).ok_or_else(ending)?;
-        drop(runtime);
+        let handle = self.handle().ok_or_else(ending)?;
         let (loader, next, before) = (self.inner.loader.clone(), next.clone(), before.clone());
         let checking = handle.spawn(async move { loader.check(&next, &before).await });
         checking.await.unwrap_or_else(|_| Err(ending()))
+    }
+
+    /// Where the plugins' tasks run; nothing once they have ended.
+    fn handle(&self) -> Option<tokio::runtime::Handle> {
+        let runtime = self.inner.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        runtime.as_ref().map(|runtime| runtime.handle().clone())
     }
 
     /// Asks a strategy how a job goes on. Every way in which it cannot answer is an answer too.

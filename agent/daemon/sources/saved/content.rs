@@ -52,9 +52,8 @@ impl From<&Metadata> for Stamp {
 impl Content {
     /// Reads a file. One that is larger than any component may be, or no file at all, is not read.
     pub(super) fn of(path: &Path) -> Self {
-        let unread = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => Self::Absent,
-            _ => Self::Unread(error.to_string()),
+        let unread = |error: io::Error| {
+            if error.kind() == io::ErrorKind::NotFound { Self::Absent } else { Self::Unread(error.to_string()) }
         };
         match path.metadata() {
             Ok(found) if !found.is_file() => return Self::Unread("it is not a file".to_owned()),

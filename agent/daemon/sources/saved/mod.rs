@@ -8,7 +8,7 @@ mod directories;
 mod links;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -52,7 +52,7 @@ struct Seen {
 
 impl Seen {
     /// The stamp is taken first: what is written meanwhile is found by the next look.
-    fn look(path: &PathBuf) -> Self {
+    fn look(path: &Path) -> Self {
         Self { stamp: Stamp::of(path), content: Content::of(path) }
     }
 }

@@ -19,10 +19,9 @@ fn probing(settings: Value) -> PluginSpec {
 }
 
 async fn decided(strategy: &mut Strategy, directory: &Path) -> Vec<String> {
-    match strategy.decide(&situation(), directory).await.unwrap() {
-        Decision::Hold(lines) => lines.lines().map(str::to_owned).collect(),
-        other => panic!("{other:?}"),
-    }
+    let decision = strategy.decide(&situation(), directory).await.unwrap();
+    let Decision::Hold(lines) = decision else { panic!("{decision:?}") };
+    lines.lines().map(str::to_owned).collect()
 }
 
 /// What the strategy was answered at each of its tries.
