@@ -34,6 +34,15 @@ fn first(agent: &Agent<'_>) -> u32 {
     children.split_ascii_whitespace().next().unwrap().parse().unwrap()
 }
 
+/// Ends the namespace, and keeps its number from being given to the next one, which would prove that it is gone.
+fn stop(agent: Agent<'_>) -> fs::File {
+    let first = first(&agent);
+    let number = fs::File::open(format!("/proc/{first}/ns/pid")).unwrap();
+    agent.world().kill(first, "KILL");
+    agent.ended();
+    number
+}
+
 /// Runs a script in the namespace.
 fn inside(world: &World, agent: &Agent<'_>, script: &str) -> String {
     let first = first(agent).to_string();
@@ -73,8 +82,7 @@ fn the_agent_of_the_next_container_knows_what_the_end_of_the_first_one_ended() {
     let config = format!("{BARE}{job}");
     let Some(agent) = contained(&world, &config) else { return };
     wait_until("the job", || world.read("ran") == "1\n");
-    world.kill(first(&agent), "KILL");
-    agent.ended();
+    let _number = stop(agent);
     let Some(agent) = contained(&world, &config) else { return };
     // Nobody can look into a namespace from outside it, so the agent does nothing by itself.
     let why = || world.latido(&["why", "a"]).stdout;
@@ -101,8 +109,7 @@ fn a_job_that_ended_in_the_first_container_runs_again_in_the_next_one() {
     let config = format!("{BARE}[job.a]\ncommand = [\"sh\", \"-c\", \"echo $LATIDO_ATTEMPT >> ran; exit 3\"]\n");
     let Some(agent) = contained(&world, &config) else { return };
     assert_eq!(world.end("a", 1).outcome.class, Class::Failed);
-    world.kill(first(&agent), "KILL");
-    agent.ended();
+    let _number = stop(agent);
     let Some(_agent) = contained(&world, &config) else { return };
     world.latido(&["resume", "a"]).ends_with(0);
     assert_eq!(world.end("a", 2).outcome.class, Class::Failed);

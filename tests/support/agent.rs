@@ -66,6 +66,10 @@ impl<'a> Agent<'a> {
         Self { world, child: Some(child), log }
     }
 
+    pub(crate) fn world(&self) -> &'a World {
+        self.world
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
