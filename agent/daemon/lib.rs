@@ -1,6 +1,6 @@
 //! The agent as a library: what `latido agent` runs, and what the command line shares with it.
 //!
-//! [`settings`] reads the config, [`jobs`] changes jobs and their attempts on the disk, [`run`] is one life of the
+//! [`settings`] reads the config, [`jobs`] changes jobs and their attempts on the disk, [`run`](run()) is one life of the
 //! agent. Sources tell the driver's thread what they learn; it answers with orders; actions carry them out and tell
 //! what came of it. Nothing else flows, and nothing but the policy decides.
 
