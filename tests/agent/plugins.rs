@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use latido_protocol::status::Phase;
+use latido_protocol::status::{Phase, PluginStatus};
 
 use super::QUICK;
 use crate::support::{Agent, World, wait_until};
@@ -14,10 +14,16 @@ pub(super) fn guest(name: &str) -> String {
     path
 }
 
+fn is_active(plugin: &PluginStatus) -> bool {
+    plugin.name == "liveness" && plugin.state == "active"
+}
+
 #[test]
 fn liveness_finds_a_stale_job_and_the_alert_ends_with_it() {
     let world = World::new();
-    let _agent = Agent::start(&world, "sink = []\nalerts = { resolve_after = \"0s\" }\n");
+    let agent = Agent::start(&world, "sink = []\nalerts = { resolve_after = \"0s\" }\n");
+    // Until it is loaded the agent itself tells of the least.
+    wait_until("the rule", || agent.status().is_some_and(|agent| agent.plugins.iter().any(is_active)));
     world.detach("a", &["--ttl", "1s", "--interval", "300ms"], "latido beat; exec sleep 1000");
     let alerts = || -> Vec<String> {
         let of = |entry: &latido_protocol::journal::Entry| serde_json::to_value(entry).unwrap();

@@ -68,7 +68,7 @@ fn what_the_config_says_after_a_sighup_is_in_force_in_the_same_process_and_a_fau
     write(&world, &format!("[agent]\nstate_dir = \"{}/other\"\n{BARE}", world.home().display()));
     write(&world, &format!("{BARE}[job.b]\ncommand = [\"sleep\", \"1000\"]\n[check.c]\nevery = \"1h\"\n"));
     agent.signal("HUP");
-    wait_until("the job of the config", || world.status("b").phase == latido_protocol::status::Phase::Running);
+    wait_until("the job of the config", || world.is_running("b"));
     assert!(agent.status().is_some(), "the same process");
     assert_eq!((inode(), world.attempts("a")), (before, vec![1]));
     world.latido(&["beat", "c"]).ends_with(0);

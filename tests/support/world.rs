@@ -11,7 +11,7 @@ use latido_process::tree::{self, Tree};
 use latido_protocol::disk;
 use latido_protocol::files::{End, Start};
 use latido_protocol::layout::{AttemptDir, StateDir};
-use latido_protocol::status::{StatusDocument, SubjectStatus};
+use latido_protocol::status::{Phase, StatusDocument, SubjectStatus};
 use rustix::process::Pid;
 
 use super::wait::wait_until;
@@ -170,6 +170,13 @@ impl World {
         let document: StatusDocument =
             serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
         document.subjects.into_iter().next().unwrap()
+    }
+
+    /// Whether a job runs; one that nobody knows yet does not.
+    pub(crate) fn is_running(&self, job: &str) -> bool {
+        let document: Option<StatusDocument> =
+            serde_json::from_str(&self.latido(&["status", job, "--json"]).stdout).ok();
+        document.is_some_and(|document| document.subjects.iter().any(|subject| subject.phase == Phase::Running))
     }
 
     /// The numbers of a job's attempts.
