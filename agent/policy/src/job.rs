@@ -372,7 +372,11 @@ impl Job {
     pub(crate) fn record(&mut self, now: Moment, commands: Vec<Action>, out: &mut Outbox) {
         let (subject, attempt) = (self.subject, self.state.attempt());
         let facts = self.facts(now);
-        let is_judged = self.pause.is_none() || matches!(facts.existence, Existence::Ended(_));
+        // A pause suspends what time decides, and nothing that is seen.
+        let is_judged = match facts.existence {
+            Existence::NotStarted | Existence::Launching | Existence::Present => self.pause.is_none(),
+            Existence::Orphaned | Existence::Gone | Existence::Unknown | Existence::Ended(_) => true,
+        };
         if is_judged || attempt != self.shown.attempt {
             self.shown.attempt = attempt;
             let Judgement { verdict, because } = self.judge(&facts);

@@ -145,7 +145,9 @@ impl Queue {
         let first = |slot| self.of_slot.get(&slot).and_then(|line| line.all.first());
         let slot_is_awaited = request.slots.iter().any(|slot| first(slot).is_some_and(|first| first < place));
         let has_room = self.slots.have_room(&request.slots);
-        match (slot_is_awaited || !has_room, self.slots.are_known) {
+        // Whose launch was refused has its slots, and passes who waits for them.
+        let has_them = request.slots != SlotSet::default() && self.slots.held_by(request.subject) == request.slots;
+        match (!has_them && (slot_is_awaited || !has_room), self.slots.are_known) {
             (true, true) => Reason::SlotAwaited,
             (true, false) => Reason::RecoveryAwaited,
             (false, true | false) => Reason::PaceAwaited,

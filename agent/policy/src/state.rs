@@ -232,7 +232,8 @@ impl State {
         }
     }
 
-    /// Whether something of its latest attempt may live, or is being started.
+    /// Whether something of its latest attempt may live, or is being started: also where a launch was refused and is ordered
+    /// again, since it may have come further than was told.
     pub(crate) fn may_live(&self) -> bool {
         match self {
             Self::Launching { .. }
@@ -240,10 +241,11 @@ impl State {
             | Self::Draining { .. }
             | Self::EndingOrphan(_)
             | Self::RecordingLost(_)
+            | Self::BackingOff { then: Then::Launch { .. }, .. }
             | Self::Unproven(..) => true,
             Self::Pending
             | Self::Queued { .. }
-            | Self::BackingOff { .. }
+            | Self::BackingOff { then: Then::Ask { .. }, .. }
             | Self::Asking { .. }
             | Self::Held(_)
             | Self::Stuck(_)

@@ -327,7 +327,9 @@ impl World {
         let of = &mut self.attempts[attempt];
         (of.work, of.how) = (None, Some(how));
         let (job, number, epoch) = (of.job, of.number, of.epoch);
-        self.reference.jobs[job].attempt(epoch).work_lives = false;
+        let now = self.now();
+        let truth = self.reference.jobs[job].attempt(epoch);
+        (truth.work_lives, truth.gone_at) = (false, now);
         self.note(|world| format!("work of {} {number} epoch {epoch} ends: {how:?}", world.name(job)));
         self.after(DRAIN_FOR, Event::Supervisor { attempt, deed: SupervisorDeed::RecordEnd });
     }

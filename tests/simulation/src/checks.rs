@@ -190,11 +190,23 @@ impl World {
     }
 
     /// A slot holds one attempt: what lives, as far as the agent knows of it, or is on its way.
-    fn slot_is_taken(&self, job: usize) -> bool {
+    /// The jobs that count against a slot of this one.
+    fn sharing(&self, job: usize) -> impl Iterator<Item = usize> {
         let slots = &self.specs[job].settings.slots;
-        let shares =
-            |other: &usize| *other != job && self.specs[*other].settings.slots.iter().any(|slot| slots.contains(slot));
-        (0..self.specs.len()).filter(shares).any(|other| {
+        let shares = move |other: &usize| {
+            *other != job && self.specs[*other].settings.slots.iter().any(|slot| slots.contains(slot))
+        };
+        (0..self.specs.len()).filter(shares)
+    }
+
+    /// Whether something that held a slot of this one ended a moment ago, which nobody may have seen yet.
+    fn slot_was_taken(&self, job: usize) -> bool {
+        let lately = self.now().saturating_sub(PASSING);
+        self.sharing(job).any(|other| self.reference.jobs[other].attempts.values().any(|truth| truth.gone_at > lately))
+    }
+
+    fn slot_is_taken(&self, job: usize) -> bool {
+        self.sharing(job).any(|other| {
             let is_launched = matches!(self.seen[other].phase, Some(Phase::Launching | Phase::Draining));
             is_launched || self.reference.jobs[other].is_known_to_live(self.now())
         })
@@ -258,7 +270,7 @@ impl World {
             return Err(format!("a stop does not end: it is {phase} and lives"));
         }
         match phase {
-            Phase::Queued if lasted > PASSING && !self.slot_is_taken(job) => {
+            Phase::Queued if lasted > PASSING && !self.slot_is_taken(job) && !self.slot_was_taken(job) => {
                 Err(format!("it has been {phase} for {lasted:?}, and its slot is free"))
             }
             Phase::Pending | Phase::Launching | Phase::Draining if lasted > PASSING => {

@@ -4,11 +4,11 @@ use core::num::NonZeroU32;
 use std::collections::BTreeMap;
 
 use latido_policy::{
-    Action, BlackoutSettings, Class, Event, Found, FoundState, JobSettings, Limit, Moment, NextStep, Pacing, Phase,
-    Policy, Proposal, Reason, SlotId, SlotSet, SubjectId, Want,
+    Action, BlackoutSettings, Class, Event, Found, FoundState, JobSettings, LaunchFailure, Limit, Moment, NextStep,
+    Pacing, Phase, Policy, Proposal, Reason, SlotId, SlotSet, SubjectId, Want,
 };
 
-use crate::harness::{Bench, attempt, ending, found, found_running, seconds, settings, supervisor};
+use crate::harness::{Bench, attempt, ending, found, found_running, seconds, settings, supervisor, with_epoch};
 
 const GPU: SlotId = SlotId(1);
 const DISK: SlotId = SlotId(2);
@@ -107,6 +107,24 @@ fn a_slot_is_free_only_when_nothing_of_its_holder_can_live() {
     want(&mut bench, 0, Want::Resume);
     assert_eq!(launched(&bench.tell(survived(0))), [], "proven gone, and not recorded yet");
     assert_eq!(ended(&mut bench, 0, Class::Lost), [1]);
+}
+
+#[test]
+fn a_refused_launch_keeps_its_slot_until_it_is_launched_again_or_given_up() {
+    for failure in [LaunchFailure::Failed, LaunchFailure::Locked, LaunchFailure::Superseded] {
+        let mut bench = Bench::empty();
+        limit(&mut bench, GPU, 1);
+        assert_eq!(add(&mut bench, 0, in_slots(&[GPU]), Found::default()), [0]);
+        assert_eq!(add(&mut bench, 1, in_slots(&[GPU]), Found::default()), []);
+        for refusal in 1..10 {
+            let refused = Event::LaunchRefused { subject: SubjectId(0), attempt: with_epoch(1, refusal), failure };
+            assert_eq!(launched(&bench.tell(refused)), [], "something of it may live");
+            let next = bench.policy.subject(SubjectId(0)).unwrap().next.unwrap().1;
+            assert_eq!(launched(&bench.pass(next.since(bench.now))), [0], "nobody passes it");
+        }
+        let last = Event::LaunchRefused { subject: SubjectId(0), attempt: with_epoch(1, 10), failure };
+        assert_eq!(launched(&bench.tell(last)), [1], "a person is needed, and another one goes on");
+    }
 }
 
 // graphile/worker#254

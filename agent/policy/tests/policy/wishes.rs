@@ -111,7 +111,9 @@ fn nothing_is_done_by_itself_while_paused_and_everything_afterwards() {
 
     let mut bench = Bench::running(settings());
     bench.want(Want::Pause(None));
-    assert_eq!(bench.gone(attempt(1), Life::Alive), [record_phase(attempt(1), Phase::Held, Reason::OrphanWhilePaused)]);
+    let held = record_phase(attempt(1), Phase::Held, Reason::OrphanWhilePaused);
+    assert_eq!(bench.gone(attempt(1), Life::Alive).last(), Some(&held));
+    assert_eq!(bench.verdict(), Verdict::Orphaned, "a pause suspends what time decides, and nothing that is seen");
     assert_eq!(bench.want(Want::Run).last(), Some(&end_orphan(attempt(1), Reason::SupervisorGone)));
 }
 
