@@ -189,7 +189,6 @@ impl World {
         if is_durable { Ok(()) } else { Err("its intent is not in the store".to_owned()) }
     }
 
-    /// A slot holds one attempt: what lives, as far as the agent knows of it, or is on its way.
     /// The jobs that count against a slot of this one.
     fn sharing(&self, job: usize) -> impl Iterator<Item = usize> {
         let slots = &self.specs[job].settings.slots;
@@ -205,6 +204,7 @@ impl World {
         self.sharing(job).any(|other| self.reference.jobs[other].attempts.values().any(|truth| truth.gone_at > lately))
     }
 
+    /// A slot holds one attempt: what lives, as far as the agent knows of it, or is on its way.
     fn slot_is_taken(&self, job: usize) -> bool {
         self.sharing(job).any(|other| {
             let is_launched = matches!(self.seen[other].phase, Some(Phase::Launching | Phase::Draining));
