@@ -56,10 +56,8 @@ fn an_agent_whose_place_was_taken_while_it_slept_ends_and_writes_nothing() {
     let second = Agent::start(&world, BARE);
     first.signal("CONT");
     fs::write(world.home().join("end"), "").unwrap();
-    let said = first.log();
-    let status = first.ended();
-    assert_eq!(status.code(), Some(4));
-    assert!(fs::read_to_string(said).unwrap().contains("another agent has taken it over"));
+    wait_until("its word", || first.said().contains("another agent has taken it over"));
+    assert_eq!(first.ended().code(), Some(4));
     assert!(world.state().agent_socket().exists(), "the other's socket stays");
     assert_eq!(fs::read_to_string(world.state().agent_lock()).unwrap().trim(), second.pid().to_string());
     assert!(second.status().is_some());

@@ -104,11 +104,6 @@ impl<'a> Agent<'a> {
         self.child.take().unwrap().wait().unwrap()
     }
 
-    /// Where its log is.
-    pub(crate) fn log(&self) -> PathBuf {
-        self.log.clone()
-    }
-
     /// Its log.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
