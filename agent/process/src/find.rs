@@ -64,11 +64,8 @@ pub fn called(called: &Called) -> Result<Vec<Identity>, FindError> {
 /// # Errors
 /// `/proc` does not tell how long the machine is up.
 pub fn age(identity: &Identity) -> io::Result<std::time::Duration> {
-    let uptime = std::fs::read_to_string("/proc/uptime")?;
-    let seconds: Option<f64> = uptime.split_ascii_whitespace().next().and_then(|text| text.parse().ok());
-    let uptime = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0).ok_or(io::ErrorKind::InvalidData)?;
-    let started = std::time::Duration::from_millis(identity.start_time.saturating_mul(10));
-    Ok(std::time::Duration::from_secs_f64(uptime).saturating_sub(started))
+    let ticks = proc::uptime()?.saturating_sub(identity.start_time);
+    Ok(std::time::Duration::from_millis(ticks.saturating_mul(10)))
 }
 
 /// A process that ends while it is looked at is not called anything.

@@ -23,6 +23,7 @@ pub mod setup;
 pub mod signals;
 pub mod start;
 mod sys;
+pub mod told;
 pub mod tree;
 
 pub use pidfd::{Pidfd, PidfdError};

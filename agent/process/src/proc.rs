@@ -46,6 +46,15 @@ pub(crate) fn stat(pid: u32) -> io::Result<Option<Stat>> {
     }
 }
 
+/// How long the machine is up, in hundredths of a second: what start times are counted in.
+pub(crate) fn uptime() -> io::Result<u64> {
+    let text = std::fs::read_to_string("/proc/uptime")?;
+    let (seconds, hundredths) =
+        text.split_ascii_whitespace().next().and_then(|it| it.split_once('.')).unwrap_or_default();
+    let number = |digits: &str| digits.parse::<u64>().map_err(|_| io::Error::from(io::ErrorKind::InvalidData));
+    Ok(number(seconds)?.saturating_mul(100).saturating_add(number(hundredths)?))
+}
+
 /// The pids of all processes that `/proc` shows.
 pub(crate) fn pids() -> io::Result<Vec<u32>> {
     let mut pids = Vec::new();

@@ -17,6 +17,7 @@ use crate::identity;
 use crate::pidfd::Pidfd;
 use crate::proc::{self, Stat};
 use crate::sys;
+use crate::told::Told;
 
 /// The mark in the environment of an attempt's processes: it names the attempt directory.
 pub const MARK: &str = "LATIDO_DIR";
@@ -166,13 +167,13 @@ pub fn kill(tree: &Tree, living: &Living) -> u32 {
 }
 
 /// Ends what lives of an attempt: SIGTERM, up to `grace`, SIGKILL, and scans again until nothing is left or the kernel
-/// does not end it within 5 s. A stopped process is continued, so that it hears. An emptied cgroup is removed.
+/// does not end it within 5 s. Who gets SIGTERM and who is spared is in [`Told`]. An emptied cgroup is removed.
 ///
 /// # Errors
 /// As [`find`].
 pub fn end(tree: &Tree, grace: Duration) -> Result<Ended, TreeError> {
     let mut ended = Ended::default();
-    let mut told = BTreeSet::new();
+    let mut told = Told::from_now();
     let grace_until = sys::monotonic() + grace;
     let kill_until = grace_until + KILL_FOR;
     loop {
@@ -185,9 +186,7 @@ pub fn end(tree: &Tree, grace: Duration) -> Result<Ended, TreeError> {
             return Ok(ended);
         }
         let until = if now < grace_until {
-            let new: Vec<_> = living.processes.iter().filter(|p| told.insert((p.pid, p.start_time))).cloned().collect();
-            ended.terminated += signal(&new, Signal::TERM);
-            signal(&new, Signal::CONT);
+            ended.terminated += told.tell(&living.processes);
             grace_until
         } else {
             let count = kill(tree, &living);

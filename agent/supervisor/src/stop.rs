@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use latido_process::identity::{self, Look};
+use latido_process::told::Told;
 use latido_process::tree::{self, Living, Tree};
 use latido_process::{Signal, run, signals};
 use latido_protocol::attempt::StopReason;
@@ -81,7 +82,7 @@ pub(crate) struct Sequence {
     tree: Tree,
     /// the job's first process, which has not been collected: its group cannot be another one
     leader: Identity,
-    told: Vec<Identity>,
+    told: Told,
     kill_at: Duration,
     next_scan: Duration,
     killing: bool,
@@ -92,7 +93,8 @@ impl Sequence {
     /// Begins: SIGTERM to all, or SIGKILL at once without a grace.
     pub(crate) fn begin(tree: Tree, leader: Identity, grace: Duration, now: Duration) -> Self {
         let kill_at = now.saturating_add(grace.min(GRACE_MAX));
-        let mut sequence = Self { tree, leader, told: Vec::new(), kill_at, next_scan: now, killing: false, last: None };
+        let mut sequence =
+            Self { tree, leader, told: Told::from_now(), kill_at, next_scan: now, killing: false, last: None };
         if !grace.is_zero() {
             sequence.signal_group(Signal::TERM);
             // A stopped process hears nothing until it is continued.
@@ -168,22 +170,11 @@ impl Sequence {
 
     /// Terminates those that the signal to the group did not reach: outside the group, or forked after it.
     fn tell_new(&mut self, living: &Living) {
-        let first = self.last.is_none();
-        for process in &living.processes {
-            if self.told.contains(process) {
-                continue;
-            }
-            let in_group = i32::try_from(process.pid)
-                .ok()
-                .and_then(rustix::process::Pid::from_raw)
-                .and_then(|pid| rustix::process::getpgid(Some(pid)).ok())
-                .is_some_and(|group| group.as_raw_nonzero().get().cast_unsigned() == self.leader.pid);
-            if !(first && in_group) {
-                tree::signal(std::slice::from_ref(process), Signal::TERM);
-                tree::signal(std::slice::from_ref(process), Signal::CONT);
-            }
-            self.told.push(process.clone());
+        if self.last.is_none() {
+            let group = self.leader.pid;
+            self.told.note(living.processes.iter().filter(|process| is_in_group(process, group)));
         }
+        self.told.tell(&living.processes);
     }
 
     fn leader_has_ended(&self) -> bool {
@@ -197,6 +188,14 @@ impl Sequence {
             let _ = rustix::process::kill_process_group(group, signal);
         }
     }
+}
+
+fn is_in_group(process: &Identity, group: u32) -> bool {
+    i32::try_from(process.pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+        .and_then(|pid| rustix::process::getpgid(Some(pid)).ok())
+        .is_some_and(|its| its.as_raw_nonzero().get().cast_unsigned() == group)
 }
 
 /// Processes in words, with their state in `/proc`, for a proof.
@@ -227,7 +226,7 @@ mod tests {
     fn killed(last: Option<Looked>) -> Sequence {
         let own = identity::own().unwrap();
         let tree = Tree { attempt_dir: "/nowhere".into(), process: Some(own.clone()), supervisor: None, cgroup: None };
-        Sequence { tree, leader: own, told: Vec::new(), kill_at: SECOND, next_scan: SECOND, killing: true, last }
+        Sequence { tree, leader: own, told: Told::from_now(), kill_at: SECOND, next_scan: SECOND, killing: true, last }
     }
 
     #[test]

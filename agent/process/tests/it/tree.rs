@@ -99,6 +99,38 @@ fn c131_what_keeps_forking_while_it_is_ended_is_ended_too() {
     assert_eq!(find(&tree).unwrap().processes, []);
 }
 
+/// What a process starts in order to clean up after itself has the grace that it has: it is not terminated under its hands.
+#[test]
+fn what_a_job_starts_to_clean_up_with_is_not_terminated() {
+    let folder = tempfile::tempdir().unwrap();
+    let attempt = attempt(&folder);
+    let script = format!(
+        "cd {}; trap 'sleep 0.2 && sh -c \"sleep 0.2 && setsid -w sleep 0.1 && echo 1 > cleaned\"; exit 0' TERM; \
+         echo $$ > ready; while :; do sleep 0.02; done",
+        folder.path().display()
+    );
+    let leader = marked(&attempt, &script);
+    pids(folder.path(), &["ready"]);
+    let ended = end(&tree(&attempt, of(leader.pid()).unwrap()), Duration::from_secs(30)).unwrap();
+    assert_eq!((ended.killed, ended.survivors), (0, vec![]));
+    assert_eq!(pids(folder.path(), &["cleaned"]), [1]);
+}
+
+/// What a terminated process left behind has nobody any more who would end it.
+#[test]
+fn what_outlives_the_process_that_started_it_in_the_grace_is_terminated() {
+    let folder = tempfile::tempdir().unwrap();
+    let attempt = attempt(&folder);
+    let script = format!(
+        "cd {}; trap 'sleep 1000 & exit 0' TERM; echo $$ > ready; while :; do sleep 0.02; done",
+        folder.path().display()
+    );
+    let leader = marked(&attempt, &script);
+    pids(folder.path(), &["ready"]);
+    let ended = end(&tree(&attempt, of(leader.pid()).unwrap()), Duration::from_secs(600)).unwrap();
+    assert_eq!((ended.killed, ended.survivors), (0, vec![]));
+}
+
 // inverse-inc/packetfence#3291
 #[test]
 fn c140_a_group_number_that_another_process_has_taken_over_is_not_ours() {

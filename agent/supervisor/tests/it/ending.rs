@@ -120,7 +120,7 @@ fn what_the_job_left_is_ended_and_no_zombie_stays() {
 }
 
 /// A child that asks for more time: it ends by itself a little after SIGTERM, and says that it did.
-const ENDS_LATER: &str = "(trap 'sleep 1; echo >> done; exit' TERM; echo > ready; while :; do sleep 0.05; done) & while [ ! -e ready ]; do sleep 0.05; done";
+const ENDS_LATER: &str = "(trap 'sleep 1 && echo >> done; exit' TERM; echo > ready; while :; do sleep 0.05; done) & while [ ! -e ready ]; do sleep 0.05; done";
 
 #[test]
 fn what_the_job_left_is_killed_at_once_where_it_may_not_linger() {

@@ -40,6 +40,18 @@ fn each_reason_has_its_class() {
     }
 }
 
+/// A handler of SIGTERM saves what is to be saved with programs of its own: they have the grace too.
+#[test]
+fn what_a_job_starts_to_clean_up_with_is_not_terminated() {
+    let script = "trap 'sleep 0.2 && sh -c \"sleep 0.2 && setsid -w sleep 0.1 && echo saved > saved\"; exit 0' TERM; \
+                  echo > ready; while :; do sleep 0.02; done";
+    let attempt = Job::shell(script).start();
+    attempt.said("ready");
+    attempt.stop(LONG);
+    assert_eq!(attempt.end().outcome.code, Some(0));
+    assert_eq!(attempt.said("saved"), "saved");
+}
+
 // F1bonacc1/process-compose#520
 #[test]
 fn c124_a_leader_that_ends_does_not_save_a_child_that_ignores_sigterm() {
