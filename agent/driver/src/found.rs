@@ -182,7 +182,10 @@ impl<S: Store> Driver<S> {
 
     fn attempt_found_again(&mut self, attempt: FoundAttempt, now: Moment, wall: WallTime) {
         match attempt.state {
-            FoundState::Launching => {}
+            FoundState::Launching => {
+                let begun = AttemptName::of(&attempt.start);
+                self.about(&begun, now, |subject, attempt| Event::LaunchSeen { subject, attempt });
+            }
             FoundState::Running => {
                 self.attempt_seen(attempt.start, now, wall);
                 if let Some(status) = attempt.status {

@@ -74,6 +74,13 @@ pub enum Event {
         /// its supervisor
         supervisor: ProcessId,
     },
+    /// A look found that an attempt is being started: by somebody else, or by a launch that was given up and goes on.
+    LaunchSeen {
+        /// which
+        subject: SubjectId,
+        /// its attempt
+        attempt: Attempt,
+    },
     /// A launch that was ordered did not take place; nothing runs because of it.
     LaunchRefused {
         /// which

@@ -106,6 +106,7 @@ impl Policy {
             Event::AttemptSeen { subject, attempt, supervisor } => {
                 self.tell(subject, Input::Seen { attempt, supervisor }, now);
             }
+            Event::LaunchSeen { subject, attempt } => self.with(subject, now, |job, _| job.wait_for(attempt, now)),
             Event::LaunchRefused { subject, attempt, failure } => {
                 self.tell(subject, Input::Refused { attempt, failure }, now);
             }

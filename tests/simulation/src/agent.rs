@@ -183,7 +183,7 @@ impl World {
         // One that has lost its lock without knowing is fenced off, and nobody believes what it believes.
         let is_the_one = self.disk.agent_lock == Some(process);
         let stalled = std::mem::take(&mut self.agents[index].stalled_for);
-        if !stalled.is_zero() {
+        if is_the_one && !stalled.is_zero() {
             self.reference.deaf(stalled, now);
         }
         let queue = std::mem::take(&mut self.agents[index].queue);
@@ -215,14 +215,15 @@ impl World {
             self.note(|_| format!("agent {process} learns that another has taken its place"));
             return self.die(process);
         }
-        if output.store_error.is_some() {
-            self.reference.doubts(now);
-        }
         if is_the_one {
+            let doubts = output.store_error.is_some();
+            if doubts {
+                self.reference.doubts(now);
+            }
             self.check_step(index, &output);
-        }
-        if output.store_error.is_some() {
-            self.doubted_at = now;
+            if doubts {
+                self.doubted_at = now;
+            }
         }
         self.give_out(process, delay, output);
     }

@@ -138,7 +138,7 @@ impl Reference {
     /// An agent begins and has the lock.
     pub(crate) fn agent_began(&mut self, was_away_for: Duration, now: Duration) {
         self.deaf(was_away_for, now);
-        self.jobs.iter_mut().for_each(Job::forget_orders);
+        self.jobs.iter_mut().for_each(Job::another_agent);
     }
 
     /// The agent could not hear for this long, until now.
@@ -182,10 +182,13 @@ impl Reference {
                 repeated: status.sequence - done_since + 1,
             },
             arrived_at: now,
+            is_known: true,
         };
         let rank = |word: &Word| (word.epoch, word.sequence, word.measure.silence);
-        if self.jobs[job].word.is_none_or(|known| rank(&known) < rank(&word)) {
-            self.jobs[job].word = Some(word);
+        match &mut self.jobs[job].word {
+            Some(known) if rank(known) == rank(&word) => known.is_known = true,
+            Some(known) if known.is_known && rank(known) > rank(&word) => {}
+            newest => *newest = Some(word),
         }
     }
 
@@ -254,7 +257,8 @@ impl Reference {
     pub(crate) fn must_be_seen(&self, job: usize, seen: &Seen, now: Duration) -> Claim {
         let (Some(verdict), epoch, since) = (seen.verdict, seen.epoch, seen.phase_since) else { return Ok(()) };
         let of = &self.jobs[job];
-        let Some(word) = of.word.filter(|word| word.epoch == epoch && word.sequence > 0) else { return Ok(()) };
+        let tells = |word: &Word| word.is_known && word.epoch == epoch && word.sequence > 0;
+        let Some(word) = of.word.filter(tells) else { return Ok(()) };
         let is_calm = matches!(verdict, Verdict::Alive | Verdict::Late | Verdict::Waiting);
         let on = |what| verdict != Verdict::Unknown && of.settings.resume.on.contains(&what);
         // Where many fall silent together, the agent doubts itself first, and all have their time once more.

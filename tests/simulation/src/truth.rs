@@ -54,6 +54,8 @@ pub(crate) struct Word {
     /// on the longest line that the agent may go by
     pub(crate) sent_at: Duration,
     pub(crate) arrived_at: Duration,
+    /// the agent that lives was told of it: one that begins knows what is written, and a full disk takes nothing
+    pub(crate) is_known: bool,
 }
 
 /// One job under its name, through all that was made under it.
@@ -120,9 +122,10 @@ impl Job {
         self.attempts.range_mut(..=epoch).for_each(|(_, truth)| _ = truth.told_at.get_or_insert(now));
     }
 
-    /// An agent begins, which knows what was carried out and not what was ordered.
-    pub(crate) fn forget_orders(&mut self) {
+    /// An agent begins, which knows what was carried out and not what was ordered, and no word until it is told.
+    pub(crate) fn another_agent(&mut self) {
         self.attempts.values_mut().for_each(|truth| truth.is_given_up = false);
+        self.word.iter_mut().for_each(|word| word.is_known = false);
     }
 
     /// The last attempt of its series that ended.

@@ -314,6 +314,28 @@ fn an_epoch_that_was_ordered_is_never_ordered_again_and_no_row_goes_back() {
     assert!(orders.iter().any(|order| matches!(order, Order::Launch { attempt: next, .. } if *next == attempt(2, 3))));
 }
 
+/// Its supervisor said nothing in time and lives: nothing is launched beside it, and it is followed once it runs.
+#[test]
+fn a_launch_that_was_given_up_and_is_seen_to_go_on_is_waited_for() {
+    let mut world = World::new(MemoryStore::default());
+    let found = world.found(FoundState::Running, 1);
+    let killed = world.ended(1, 1, Outcome::signaled(9, "SIGKILL"));
+    world.step(vec![found, killed]);
+    world.step(vec![proposal(Proposal::Launch)]);
+    let failure = LaunchFailure::Failed;
+    world.step(vec![Fact::LaunchRefused { attempt: attempt(2, 2), failure, detail: String::new() }]);
+    let Fact::JobFound(mut found) = world.found(FoundState::Launching, 2) else { unreachable!() };
+    found.attempt = Some(FoundAttempt { start: world.start(2, 2), status: None, state: FoundState::Launching });
+    world.step(vec![Fact::JobFound(found)]);
+    assert_eq!(world.driver.subjects(&[])[0].phase, Phase::Launching);
+    let orders = world.pass(3_600 * SECOND);
+    assert!(!orders.iter().any(|order| matches!(order, Order::Launch { .. })), "{orders:?}");
+    let start = Box::new(world.start(2, 2));
+    world.step(vec![Fact::AttemptStarted { start }]);
+    let status = world.driver.subjects(&[]).remove(0);
+    assert_eq!((status.phase, status.attempt), (Phase::Running, 2));
+}
+
 #[test]
 fn what_a_person_resumed_without_the_agent_is_not_stopped_by_the_stop_before() {
     let mut world = World::new(MemoryStore::default());

@@ -241,6 +241,7 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
             .prop_map(|((subject, attempt), proposal)| Event::StrategyAnswered { subject, attempt, proposal }),
         1 => about().prop_map(|(subject, attempt)| Event::LookFailed { subject, attempt }),
         1 => about().prop_map(|(subject, attempt)| Event::SeriesBegan { subject, attempt }),
+        1 => about().prop_map(|(subject, attempt)| Event::LaunchSeen { subject, attempt }),
         1 => (about(), 0_u64..6).prop_map(|((subject, _), turns)| Event::BudgetChanged {
             subject,
             budget: Budget { turns: Limit::At(turns), ..Budget::default() },

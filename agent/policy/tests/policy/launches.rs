@@ -112,7 +112,7 @@ fn a_launch_that_was_given_up_and_goes_on_is_waited_for() {
         }
         let last = with_epoch(1, refusals);
         bench.tell(Event::LaunchRefused { subject: JOB, attempt: last, failure });
-        found_launching(&mut bench, last);
+        bench.tell(Event::LaunchSeen { subject: JOB, attempt: last });
         assert_eq!((bench.phase(), bench.view().attempt), (Phase::Launching, last), "after {refusals} of {failure:?}");
         let meanwhile = bench.pass(seconds(3_000));
         assert!(!meanwhile.iter().any(|action| matches!(action, Action::Launch { .. })), "{meanwhile:?}");

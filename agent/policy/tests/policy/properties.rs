@@ -48,6 +48,7 @@ proptest! {
                 | Event::LookFailed { .. }
                 | Event::AttemptsMissed { .. }
                 | Event::SeriesBegan { .. }
+                | Event::LaunchSeen { .. }
                 | Event::Registry(_)
                 | Event::Check(_)
                 | Event::Process(_)
@@ -87,6 +88,7 @@ fn may_bring_back(event: &Event, subject: SubjectId) -> bool {
         | Event::JobRemoved { subject: of }
         | Event::AttemptStarted { subject: of, .. }
         | Event::AttemptSeen { subject: of, .. }
+        | Event::LaunchSeen { subject: of, .. }
         | Event::AttemptEnded { subject: of, .. }
         | Event::WantChanged { subject: of, want: Want::Resume } => *of == subject,
         Event::WantChanged { .. }
