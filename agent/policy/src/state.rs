@@ -85,8 +85,8 @@ pub(crate) struct Past {
 pub(crate) enum Then {
     /// The strategy is asked.
     Ask { by_hand: bool },
-    /// A refused launch is ordered again.
-    Launch { because: Reason },
+    /// A refused launch is ordered again. It may have come further than was told, but for one that nobody wanted any more.
+    Launch { because: Reason, may_live: bool },
 }
 
 /// Why an attempt is not proven over.
@@ -232,8 +232,8 @@ impl State {
         }
     }
 
-    /// Whether something of its latest attempt may live, or is being started: also where a launch was refused and is ordered
-    /// again, since it may have come further than was told.
+    /// Whether something of its latest attempt may live, or is being started: also where a launch that was refused may have
+    /// come further than was told.
     pub(crate) fn may_live(&self) -> bool {
         match self {
             Self::Launching { .. }
@@ -241,11 +241,11 @@ impl State {
             | Self::Draining { .. }
             | Self::EndingOrphan(_)
             | Self::RecordingLost(_)
-            | Self::BackingOff { then: Then::Launch { .. }, .. }
+            | Self::BackingOff { then: Then::Launch { may_live: true, .. }, .. }
             | Self::Unproven(..) => true,
             Self::Pending
             | Self::Queued { .. }
-            | Self::BackingOff { then: Then::Ask { .. }, .. }
+            | Self::BackingOff { then: Then::Ask { .. } | Then::Launch { may_live: false, .. }, .. }
             | Self::Asking { .. }
             | Self::Held(_)
             | Self::Stuck(_)

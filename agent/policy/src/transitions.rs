@@ -312,7 +312,7 @@ impl Job {
         match self.state {
             State::BackingOff { past, until, then } if until <= now && self.pause.is_none() => match then {
                 Then::Ask { by_hand } => self.ask(past, by_hand, commands),
-                Then::Launch { because } => self.launch(past, because),
+                Then::Launch { because, may_live: _ } => self.launch(past, because),
             },
             State::BackingOff { .. }
             | State::Pending
@@ -370,7 +370,7 @@ impl Job {
         let again = State::BackingOff {
             past,
             until: now.after(relaunch_delay(refusals, self.settings.seed)),
-            then: Then::Launch { because },
+            then: Then::Launch { because, may_live: failure != LaunchFailure::NotWanted },
         };
         let again = if refusals >= LAUNCH_REFUSALS_MAX { State::Held(past) } else { again };
         match failure {

@@ -126,9 +126,12 @@ impl World {
     fn tell_found(&mut self, found: &FoundJob, sent_at: Duration) -> Option<Option<Excuse>> {
         let job = self.job_of(found.job.name.as_str())?;
         let next = found.attempt.as_ref().map_or(0, |latest| latest.start.epoch) + 1;
+        // What is wanted stands beside the latest attempt, and may be about it: a resume was ordered to stop since.
+        if let Some(latest) = &found.attempt {
+            self.tell_attempt(job, latest.start.epoch, latest.start.by_hand);
+        }
         self.tell_want(job, &found.wanted, next);
         let attempt = found.attempt.as_ref()?;
-        self.tell_attempt(job, attempt.start.epoch, attempt.start.by_hand);
         if let Some(status) = attempt.status.as_ref().filter(|_| matches!(attempt.state, FoundState::Running)) {
             self.hear(job, status, sent_at);
         }

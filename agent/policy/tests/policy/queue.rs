@@ -127,6 +127,18 @@ fn a_refused_launch_keeps_its_slot_until_it_is_launched_again_or_given_up() {
     }
 }
 
+/// It was paused, stopped or removed meanwhile, and waits for a person: others do not wait with it.
+#[test]
+fn a_launch_that_nobody_wanted_any_more_frees_its_slot() {
+    let mut bench = Bench::empty();
+    limit(&mut bench, GPU, 1);
+    assert_eq!(add(&mut bench, 0, in_slots(&[GPU]), Found::default()), [0]);
+    assert_eq!(add(&mut bench, 1, in_slots(&[GPU]), Found::default()), []);
+    bench.tell(Event::WantChanged { subject: SubjectId(0), want: Want::Pause(None) });
+    let (attempt, failure) = (with_epoch(1, 1), LaunchFailure::NotWanted);
+    assert_eq!(launched(&bench.tell(Event::LaunchRefused { subject: SubjectId(0), attempt, failure })), [1]);
+}
+
 // graphile/worker#254
 #[test]
 fn c096_the_last_attempt_frees_its_slot_with_its_ending() {
