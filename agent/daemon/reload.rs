@@ -2,7 +2,7 @@
 //! plugins, because they were saved. Whatever asks for it, it is checked first, and what was in force stays where it fails.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -16,13 +16,16 @@ use crate::driver_thread::DriverHandle;
 use crate::plugins::Registry;
 use crate::settings::{PluginSource, Reload, Settings};
 use crate::sources::control::About;
-use crate::sources::saved::{Content, Files, SAVED_MAX, Saved};
+use crate::sources::saved::{Content, Files, QUIET_FOR, QUIET_WITHIN, SAVED_MAX, Saved};
 
 /// Reads the config again, or says in words why what it says cannot be in force.
 pub type Reread<'a> = dyn Fn() -> Result<Settings, String> + 'a;
 
 /// A config that was refused may be right later: a component that it names came, or a secret was given.
 const CONSIDER_AGAIN_AFTER: Duration = Duration::from_secs(30);
+
+/// A program that died between emptying the file and writing it leaves it so.
+const EMPTY: &str = "the config file is empty; if the defaults are meant, send SIGHUP to the agent";
 
 /// What an agent has besides its settings: their file, and who compiles for it.
 pub struct Config<'a> {
@@ -76,7 +79,7 @@ impl<'a> Reloading<'a> {
         let mut asked = (self.settings.agent.reload == Reload::Watch).then_some(By::Save);
         loop {
             if let Some(by) = asked
-                && let Some(settings) = self.consider(by).await
+                && let Some(settings) = self.consider(by, hangup).await
             {
                 return settings;
             }
@@ -105,12 +108,13 @@ impl<'a> Reloading<'a> {
     }
 
     /// Judges the config as a whole, its plugins included. Answers what is to be in force in another life.
-    async fn consider(&self, by: By) -> Option<Box<Settings>> {
+    async fn consider(&self, by: By, hangup: &mut Signal) -> Option<Box<Settings>> {
+        let (by, read) = self.read(by, hangup).await;
         let word = match by {
             By::Hangup => "SIGHUP",
             By::Save => "it was saved",
         };
-        let judged = match (self.config.reread)() {
+        let judged = match read {
             Ok(settings) if by == By::Save && settings == *self.settings => {
                 self.note_refusal(None);
                 return None;
@@ -132,6 +136,28 @@ impl<'a> Reloading<'a> {
                 }
                 self.note_refusal(Some(detail));
                 None
+            }
+        }
+    }
+
+    /// Reads the config. What was saved is read when it holds still: programs write in pieces, and a piece may be a config.
+    /// Who orders it waits for nothing.
+    async fn read(&self, by: By, hangup: &mut Signal) -> (By, Result<Settings, String>) {
+        let content = || self.config.file.map(|file| Content::of(file));
+        let mut tries = QUIET_WITHIN.as_millis() / QUIET_FOR.as_millis();
+        loop {
+            let (before, read) = (content(), (self.config.reread)());
+            if by == By::Hangup || read.as_ref() == Ok(self.settings) {
+                return (by, read);
+            }
+            tokio::select! {
+                _ = hangup.recv() => return (By::Hangup, (self.config.reread)()),
+                () = tokio::time::sleep(QUIET_FOR) => {}
+            }
+            tries -= 1;
+            if before == content() || tries == 0 {
+                let is_empty = self.config.file.is_some_and(|file| is_blank(file));
+                return (by, if is_empty { Err(EMPTY.to_owned()) } else { read });
             }
         }
     }
@@ -159,6 +185,11 @@ impl<'a> Reloading<'a> {
             });
         }
     }
+}
+
+/// Whether a program has emptied the file, perhaps to write it next.
+fn is_blank(file: &Path) -> bool {
+    std::fs::read(file).is_ok_and(|bytes| bytes.trim_ascii().is_empty())
 }
 
 /// Takes note of the files whose saves count. `None` where none does.

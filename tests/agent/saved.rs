@@ -17,7 +17,7 @@ use crate::support::{Agent, World, wait_long_until};
 /// A component is compiled on the way, which a debug build on a loaded machine takes its time for.
 const SETTLES_WITHIN: Duration = Duration::from_secs(120);
 
-/// Between two halves of a file.
+/// Between two pieces of a file.
 const HALF_FOR: Duration = Duration::from_millis(300);
 
 #[track_caller]
@@ -60,10 +60,18 @@ pub(super) fn as_vim(path: &Path, content: impl AsRef<[u8]>) {
 /// Into the file that is there, half of it first.
 pub(super) fn in_halves(path: &Path, content: &[u8]) {
     let (first, second) = content.split_at(content.len() / 2);
+    in_pieces(path, &[first, second]);
+}
+
+/// Into the file that is there, one after another.
+fn in_pieces(path: &Path, pieces: &[impl AsRef<[u8]>]) {
     let mut file = File::create(path).unwrap();
-    file.write_all(first).unwrap();
-    Deadline::NEVER.rest(HALF_FOR);
-    file.write_all(second).unwrap();
+    for (number, piece) in pieces.iter().enumerate() {
+        if number > 0 {
+            Deadline::NEVER.rest(HALF_FOR);
+        }
+        file.write_all(piece.as_ref()).unwrap();
+    }
 }
 
 /// As Kubernetes updates a volume: a folder beside the old one, and a link that is swapped at once.
@@ -240,6 +248,39 @@ fn c247_a_half_and_a_faulty_config_are_never_in_force_and_the_next_valid_one_is(
     rename_over(&path(&world), config(3));
     comes_into_force(&world, 3);
     assert_eq!(refusal(&agent), None);
+    agent.end();
+}
+
+/// It is read at once when another life of the agent begins, and an empty file is a config too.
+#[test]
+fn c247_what_is_written_while_another_config_comes_into_force_is_not_taken_by_halves() {
+    let world = World::new();
+    let agent = Agent::start(&world, &config(1));
+    for number in 2..=6 {
+        wait_until("another life", || noted(&world, "started") == number - 1);
+        in_pieces(&path(&world), &["", &config(number)]);
+        comes_into_force(&world, number);
+    }
+    assert_eq!(noted(&world, "config-read-again"), 5);
+    agent.end();
+}
+
+/// A program that dies between emptying a file and writing it leaves nothing, and nobody means that.
+#[test]
+fn a_config_that_is_emptied_comes_into_force_by_order_alone() {
+    let world = World::new();
+    let agent = Agent::start(&world, &config(1));
+    for nothing in ["", " \n"] {
+        fs::write(path(&world), nothing).unwrap();
+        wait_until("its refusal", || refusal(&agent).is_some_and(|why| why.contains("empty")));
+        assert!(is_in_force(&world, 1));
+        fs::write(path(&world), config(1)).unwrap();
+        wait_until("the end of the refusal", || refusal(&agent).is_none());
+    }
+    fs::write(path(&world), "").unwrap();
+    wait_until("its refusal", || refusal(&agent).is_some());
+    agent.signal("HUP");
+    wait_until("the order to be carried out", || !is_in_force(&world, 1));
     agent.end();
 }
 

@@ -392,8 +392,7 @@ impl Policy {
     }
 
     fn view(&self, entry: &Entry) -> SubjectView {
-        let mut job = entry.job;
-        job.baseline = self.baseline(self.now);
+        let job = Job { baseline: self.baseline(self.now), ..entry.job };
         let view = job.view(self.now);
         let Some((place, turn)) = self.outbox.queue.place(view.subject, self.now) else { return view };
         SubjectView { place: Some(place), next: turn.map(|turn| (NextStep::Launch, turn)).or(view.next), ..view }

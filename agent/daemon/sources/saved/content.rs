@@ -51,7 +51,7 @@ impl From<&Metadata> for Stamp {
 
 impl Content {
     /// Reads a file. One that is larger than any component may be, or no file at all, is not read.
-    pub(super) fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let unread = |error: io::Error| {
             if error.kind() == io::ErrorKind::NotFound { Self::Absent } else { Self::Unread(error.to_string()) }
         };

@@ -18,10 +18,10 @@ use content::Stamp;
 use directories::Directories;
 
 /// A file that was written within this time is left alone: programs write it in pieces, and a half may read as a whole.
-const QUIET_FOR: Duration = Duration::from_millis(500);
+pub(crate) const QUIET_FOR: Duration = Duration::from_millis(500);
 
 /// Who writes without a pause is looked at all the same: what was found half is checked like the rest, and found again.
-const QUIET_WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const QUIET_WITHIN: Duration = Duration::from_secs(5);
 
 /// Network file systems take a watch and say nothing. A look without a change costs a few system calls.
 const LOOK_EVERY: Duration = Duration::from_secs(10);

@@ -3,6 +3,7 @@
 
 mod activity;
 mod facts;
+mod launches;
 mod lives;
 mod recorded;
 mod replays;
