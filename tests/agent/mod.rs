@@ -25,6 +25,7 @@ mod store;
 mod waits;
 mod watched;
 mod ways;
+mod webhook;
 
 /// Quick resumes, for jobs that a test kills.
 const QUICK: &[&str] = &["--backoff", "0s..0s", "--max-attempts", "20"];

@@ -29,7 +29,10 @@ pub(crate) fn meaning(answered: Result<Response, HttpError>) -> Result<Meaning, 
         // What was sent is bounded; an answer without an end says nothing about whether it was taken.
         Err(HttpError::TooLarge) => return Err(PluginError::Retry("the request or its answer is too large".into())),
     };
-    let told = format!("status {}: {}", response.status, words(&response.body));
+    let told = match words(&response.body).trim() {
+        "" => format!("status {}", response.status),
+        words => format!("status {}: {words}", response.status),
+    };
     match response.status {
         200..=299 => Ok(Meaning::Taken),
         // The message itself is at fault: it would be refused for ever.
