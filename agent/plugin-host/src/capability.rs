@@ -16,6 +16,7 @@ use crate::state::StateStore;
 /// What one plugin was granted. It outlives the plugin's instances, and what they opened stays open.
 pub(crate) struct Capabilities {
     pub(crate) plugin: Arc<str>,
+    pub(crate) logged: Arc<log::Rate>,
     pub(crate) databases: BTreeMap<String, sql::Database>,
     pub(crate) files: BTreeMap<String, files::AppendFile>,
     pub(crate) http: Option<Arc<http::Client>>,
@@ -29,6 +30,7 @@ impl Capabilities {
         let files = grants.files.into_iter();
         Self {
             plugin: plugin.into(),
+            logged: Arc::default(),
             databases: databases.map(|(name, grant)| (name, sql::Database::new(grant, limits))).collect(),
             files: files.map(|(name, grant)| (name, files::AppendFile::new(grant))).collect(),
             http: grants.http.map(|grant| Arc::new(http::Client::new(grant, limits))),

@@ -108,6 +108,10 @@ fields! {
     Detail "detail" Text,
 }
 
+/// What an entry has beside its fields, and a number among them, in bytes.
+const ENTRY_BYTES: usize = 20;
+const NUMBER_BYTES: usize = 10;
+
 /// A place that is not taken yet.
 const NOWHERE: u16 = u16::MAX;
 
@@ -168,6 +172,22 @@ impl Entries {
     /// The numbers of the entries, in their order.
     pub(crate) fn sequences(&self) -> &[u64] {
         &self.batch.sequences
+    }
+
+    /// How many of the first entries are within both limits; one at least.
+    pub(crate) fn that_fit(&self, count_max: usize, bytes_max: usize) -> usize {
+        let batch = &self.batch;
+        let (mut texts, mut fields) = (batch.texts.split_inclusive('\0'), batch.field.iter());
+        let mut bytes = 0;
+        let within = |count: &&u16| {
+            bytes += ENTRY_BYTES;
+            for place in fields.by_ref().take(usize::from(**count)) {
+                let is_text = batch.fields.get(usize::from(*place)).is_some_and(|it| it.holds == ValueKind::Text);
+                bytes += if is_text { texts.next().map_or(0, str::len) } else { NUMBER_BYTES };
+            }
+            bytes <= bytes_max
+        };
+        batch.fields_of.iter().take(count_max).take_while(within).count().max(1)
     }
 
     /// The batch with its first entries alone.

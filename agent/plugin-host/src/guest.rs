@@ -58,7 +58,7 @@ impl Guest {
             wasi,
             table,
             memory: MemoryLimiter { limit: limits.memory, memory: 0, elements: 0, refused: false },
-            log: LogBook::new(capabilities.plugin.clone(), limits),
+            log: LogBook::new(capabilities.plugin.clone(), Arc::clone(&capabilities.logged), limits),
             words,
             capabilities,
             directory: None,

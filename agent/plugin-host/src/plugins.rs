@@ -79,17 +79,18 @@ about!(Rule);
 about!(Strategy);
 
 impl Sink {
-    /// Gives a batch to the sink and returns how far it is. Of a batch above the limit (1,000 entries) only the first are
-    /// given; the rest comes again like whatever is not acknowledged.
+    /// Gives a batch to the sink and returns how far it is. Of a batch above the limits (1,000 entries, 4 MiB) only the first
+    /// are given; the rest comes again like whatever is not acknowledged.
     ///
     /// # Errors
     ///
     /// The plugin's own answer, or its fault. An acknowledgement or a refusal of what was not sent is a fault.
     pub async fn write(&mut self, entries: &Entries) -> Result<Acknowledgement, CallError> {
-        let batch_max = self.plugin.mould.limits.batch_entries;
+        let limits = &self.plugin.mould.limits;
+        let fits = entries.that_fit(limits.batch_entries, limits.batch_bytes);
         let first;
-        let entries = if entries.len() > batch_max {
-            first = entries.first(batch_max);
+        let entries = if entries.len() > fits {
+            first = entries.first(fits);
             &first
         } else {
             entries

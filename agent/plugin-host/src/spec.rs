@@ -175,6 +175,8 @@ pub struct Limits {
     pub hostcall: usize,
     /// Entries in one batch.
     pub batch_entries: usize,
+    /// Bytes of the entries in one batch; one entry goes alone however many it has.
+    pub batch_bytes: usize,
     /// Findings in one answer.
     pub findings: usize,
     /// Bytes of one line in the log; the rest is cut.
@@ -209,6 +211,8 @@ impl Limits {
             memory: 64 << 20,
             hostcall: 8 << 20,
             batch_entries: 1000,
+            // A guest holds it several times over: as it came, in its own types, as what it makes of it.
+            batch_bytes: 4 << 20,
             findings: 10_000,
             log_line: 8 << 10,
             log_call: 64 << 10,

@@ -1,6 +1,6 @@
 //! `log`: a plugin's lines in the agent's log, bounded and made printable.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::bindings::v0_2::sink::latido::plugin::log::{Host, Level};
@@ -11,33 +11,58 @@ use crate::spec::Limits;
 /// Lines a second that a plugin may log over a longer time.
 const LINES_A_SECOND: u32 = 100;
 
-/// How long lines are saved up: after a quiet minute a plugin may say more at once.
+/// Bytes a second that a plugin may log over a longer time: a megabyte a minute.
+const BYTES_A_SECOND: u32 = 16 << 10;
+
+/// How long both are saved up: after a quiet minute a plugin may say more at once.
 const SAVED: Duration = Duration::from_secs(10);
+
+/// How much a plugin has logged of late, whatever became of its instances.
+#[derive(Debug, Default)]
+pub(crate) struct Rate {
+    /// the moment up to which it is used
+    used_until: Mutex<Option<Instant>>,
+}
+
+impl Rate {
+    /// Lets a line take its share of a second, as long as no more than what is saved up is used.
+    fn allows(&self, length: usize) -> bool {
+        let second = Duration::from_secs(1);
+        let bytes = second / BYTES_A_SECOND * u32::try_from(length).unwrap_or(u32::MAX);
+        let now = clock::now();
+        let mut used_until = self.used_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = used_until.map_or(now, |until| until.max(now)) + bytes.max(second / LINES_A_SECOND);
+        let allowed = next.duration_since(now) <= SAVED;
+        if allowed {
+            *used_until = Some(next);
+        }
+        allowed
+    }
+}
 
 /// Counts what one instance logs.
 pub(crate) struct LogBook {
     plugin: Arc<str>,
+    rate: Arc<Rate>,
     line_max: usize,
     bytes_max: usize,
     lines_max: usize,
     bytes: usize,
     lines: usize,
     dropped: u64,
-    /// the moment up to which the rate is used
-    used_until: Option<Instant>,
 }
 
 impl LogBook {
-    pub(crate) fn new(plugin: Arc<str>, limits: &Limits) -> Self {
+    pub(crate) fn new(plugin: Arc<str>, rate: Arc<Rate>, limits: &Limits) -> Self {
         Self {
             plugin,
+            rate,
             line_max: limits.log_line,
             bytes_max: limits.log_call,
             lines_max: limits.log_lines,
             bytes: 0,
             lines: 0,
             dropped: 0,
-            used_until: None,
         }
     }
 
@@ -50,7 +75,8 @@ impl LogBook {
     /// Writes one line, cut and escaped, or counts it as dropped.
     pub(crate) fn write(&mut self, level: Level, message: &str) {
         let message = printable(message, self.line_max);
-        if self.lines >= self.lines_max || self.bytes + message.len() > self.bytes_max || !self.rate_allows() {
+        let is_within_call = self.lines < self.lines_max && self.bytes + message.len() <= self.bytes_max;
+        if !is_within_call || !self.rate.allows(message.len()) {
             self.dropped += 1;
             return;
         }
@@ -63,18 +89,6 @@ impl LogBook {
             Level::Warning => tracing::warn!(plugin, message),
             Level::Error => tracing::error!(plugin, message),
         }
-    }
-
-    /// Lets a line take its share of a second, as long as no more than what is saved up is used.
-    fn rate_allows(&mut self) -> bool {
-        let now = clock::now();
-        let used_until = self.used_until.map_or(now, |until| until.max(now));
-        let next = used_until + Duration::from_secs(1) / LINES_A_SECOND;
-        let allowed = next.duration_since(now) <= SAVED;
-        if allowed {
-            self.used_until = Some(next);
-        }
-        allowed
     }
 
     fn tell_dropped(&mut self) {

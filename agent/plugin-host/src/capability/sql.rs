@@ -2,6 +2,7 @@
 
 mod authorizer;
 mod rows;
+mod size;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +61,7 @@ pub(crate) struct Database {
 struct Open {
     connection: Connection,
     authorizer: Authorizer,
+    log: size::Log,
 }
 
 impl Database {
@@ -150,7 +152,7 @@ fn open(grant: &SqlGrant, pages: u32) -> Result<Open, SqlError> {
     let mut connection = Connection::open(&grant.path).map_err(|error| opening(&grant.path, &error))?;
     let authorizer = Authorizer::default();
     set_up(&mut connection, grant.durability, pages, &authorizer).map_err(|error| opening(&grant.path, &error))?;
-    Ok(Open { connection, authorizer })
+    Ok(Open { connection, authorizer, log: size::Log::of(&grant.path) })
 }
 
 fn opening(path: &Path, error: &rusqlite::Error) -> SqlError {
@@ -167,6 +169,7 @@ fn set_up(
     authorizer: &Authorizer,
 ) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
+    size::prepare(connection)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     let synchronous = match durability {
         Durability::Disk => "FULL",
@@ -191,7 +194,8 @@ fn in_transaction(
     open: &mut Open,
     work: impl FnOnce(&Connection, &dyn Fn(&rusqlite::Error) -> SqlError) -> Result<u64, SqlError>,
 ) -> Result<u64, SqlError> {
-    let Open { connection, authorizer } = open;
+    let Open { connection, authorizer, log } = open;
+    authorizer.trusted(|| log.keep_short(connection))?;
     let refused = |error: &rusqlite::Error| failed(error, authorizer.refused());
     let transaction = authorizer
         .trusted(|| connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate))
@@ -199,6 +203,7 @@ fn in_transaction(
     match work(&transaction, &refused) {
         Ok(changed) => {
             authorizer.trusted(|| transaction.commit()).map_err(|error| refused(&error))?;
+            authorizer.trusted(|| size::give_back(connection));
             Ok(changed)
         }
         Err(error) => {
@@ -229,7 +234,7 @@ fn run_all(
 
 /// Runs a statement that only reads.
 fn query(open: &mut Open, statement: &str, parameters: &[Value], result_max: usize) -> Result<Rows, SqlError> {
-    let Open { connection, authorizer } = open;
+    let Open { connection, authorizer, log: _ } = open;
     let refused = |error: &rusqlite::Error| failed(error, authorizer.refused());
     let mut prepared = connection.prepare_cached(statement).map_err(|error| refused(&error))?;
     if !prepared.readonly() {

@@ -32,7 +32,7 @@ fn one_of_each() -> Entries {
     entries
 }
 
-fn sqlite(world: &World) -> PluginSpec {
+pub(crate) fn sqlite(world: &World) -> PluginSpec {
     let mut spec = PluginSpec::new("history", Kind::Sink, builtin("sqlite"));
     spec.grants.sql.insert("main".into(), world.path("history.db").into());
     spec
@@ -88,7 +88,7 @@ async fn sqlite_stores_each_entry_once_however_often_it_comes() {
 }
 
 /// Entries with these numbers and times, of one journal.
-fn dated(journal: &str, entries: impl Iterator<Item = (u64, u64)>) -> Entries {
+pub(crate) fn dated(journal: &str, entries: impl Iterator<Item = (u64, u64)>) -> Entries {
     let mut dated = Entries::new(journal);
     for (sequence, at) in entries {
         dated.add(sequence, at, "agent").text(Field::What, "started");

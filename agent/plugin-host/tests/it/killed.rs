@@ -87,9 +87,13 @@ fn large(sequence: u64) -> (u64, Entries) {
     (sequence, entries)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the test needs a process of its own to kill")]
+#[expect(clippy::disallowed_methods, reason = "tests need processes beside the host, to kill and to be in its way")]
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    Command::new(program)
+}
+
 fn writer(folder: &Path) -> Child {
-    Command::new(env::current_exe().unwrap())
+    command(env::current_exe().unwrap())
         .args(["--exact", "killed::process_that_writes_until_it_is_killed", "--nocapture"])
         .env(FOLDER, folder)
         .stdin(Stdio::null())

@@ -1,13 +1,13 @@
 //! Guests that compute, wait, grow, recurse, flood and answer rubbish: each ends its own call and nothing else.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use latido_plugin_host::{FaultKind, Kind, LoadError, PluginError, PluginSpec, Verdict};
+use latido_plugin_host::{FaultKind, Field, Kind, LoadError, PluginError, PluginSpec, Verdict};
 use serde_json::json;
 
-use crate::support::{World, beat, beats, builtin, fault, guest, misbehaving, output, situation, subject, write};
+use crate::support::{World, beat, beats, builtin, fault, guest, misbehaving, none, output, situation, subject, write};
 
 #[expect(clippy::disallowed_methods, reason = "the test measures how long a call takes")]
 pub(crate) fn now() -> Instant {
@@ -265,42 +265,6 @@ async fn a_call_that_is_given_up_costs_the_instance_alone() {
     sink.flush().await.unwrap();
 }
 
-/// Gathers what is logged, as text.
-#[derive(Clone, Default)]
-struct Gathered(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Gathered {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-#[tokio::test(flavor = "current_thread")]
-async fn a_flood_in_the_log_is_cut_counted_and_cannot_forge_lines() {
-    let gathered = Gathered::default();
-    let writer = gathered.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
-    let world = World::new();
-    let mut spec = misbehaving("write", "flood-log");
-    spec.limits.cpu = Duration::from_secs(60);
-    spec.limits.wall = Duration::from_secs(60);
-    let mut sink = world.host.load_sink(spec).await.unwrap();
-    assert_eq!(write(&mut sink, &beat(1)).await, Ok(1));
-    sink.flush().await.unwrap();
-    let log = String::from_utf8(gathered.0.lock().unwrap().clone()).unwrap();
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains("line ")).collect();
-    assert!((1..=100).contains(&lines.len()), "{} lines", lines.len());
-    assert!(log.len() < 128 << 10, "{} bytes", log.len());
-    assert!(!log.lines().any(|line| line.starts_with("FORGED")) && !log.contains('\u{1b}'));
-    assert!(log.contains(&format!("dropped={}", 100_000 - lines.len())), "{}", &log[log.len().saturating_sub(500)..]);
-}
-
 // Field case C254 (paritytech/substrate#10095): one instance for each call in one store never frees memory.
 #[tokio::test]
 async fn c254_fifty_thousand_calls_leave_no_trace() {
@@ -360,4 +324,26 @@ async fn only_as_many_entries_as_a_batch_holds_are_given() {
     let mut sink = world.host.load_sink(spec).await.unwrap();
     assert_eq!(write(&mut sink, &beats(1..=5)).await, Ok(3));
     assert_eq!(write(&mut sink, &beats(4..=5)).await, Ok(5));
+}
+
+#[tokio::test]
+async fn only_as_many_bytes_as_a_batch_holds_are_given_and_one_entry_in_any_case() {
+    const MIB: usize = 1 << 20;
+    let world = World::new();
+    let mut sink = world.host.load_sink(misbehaving("never", "")).await.unwrap();
+    let lengths = [MIB, MIB, MIB, MIB, 6 * MIB, MIB, 1, 1];
+    let from = |first: usize| {
+        let mut entries = none();
+        for (number, length) in (1..).zip(lengths).skip(first) {
+            let mut entry = entries.add(number, number, "agent");
+            entry.whole(Field::Comings, 1).text(Field::Detail, &"x".repeat(length)).whole(Field::Started, 2);
+        }
+        entries
+    };
+    let mut given = Vec::new();
+    while given.last() != Some(&8) {
+        let done = given.last().copied().unwrap_or(0);
+        given.push(usize::try_from(write(&mut sink, &from(done)).await.unwrap()).unwrap());
+    }
+    assert_eq!(given, [3, 4, 5, 8]);
 }

@@ -84,6 +84,7 @@ fn misbehave(place: &str, batch: &[u64]) -> Result<(), PluginError> {
                 log::write(log::Level::Info, &format!("line {number}\nFORGED \u{1b}[31m{}", "x".repeat(1000)));
             }
         }
+        "chatter" => (0..100).for_each(|number| log::write(log::Level::Info, &format!("line {number}"))),
         "huge-text" => return Err(PluginError::Other("x".repeat(48 << 20))),
         "panic-on-third" if batch.iter().any(|sequence| sequence % 10 == 3) => panic!("entry 3 cannot be borne"),
         "refuse" => return Err(PluginError::Permanent("never".into())),
