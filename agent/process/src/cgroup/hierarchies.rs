@@ -222,7 +222,8 @@ impl Hierarchy {
 
 /// The caller's own cgroup as `/proc/self/cgroup` says it: in the hierarchy with this controller, or in that of version 2.
 pub(crate) fn own_path(lines: &str, controller: Option<&str>) -> Option<String> {
-    lines.lines().find_map(|line| {
+    // A name may end in a carriage return, which `lines` takes for a part of the line's end.
+    lines.split_terminator('\n').find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let is_it = match controller {
