@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::compile::OwnProgram;
 use crate::driver_thread::DriverHandle;
 use crate::plugins::Registry;
-use crate::settings::{PluginSource, Reload, Settings};
+use crate::settings::{PluginSource, Reload, Settings, text_of};
 use crate::sources::control::About;
 use crate::sources::saved::{Content, Files, QUIET_FOR, QUIET_WITHIN, SAVED_MAX, Saved};
 
@@ -189,7 +189,7 @@ impl<'a> Reloading<'a> {
 
 /// Whether a program has emptied the file, perhaps to write it next.
 fn is_blank(file: &Path) -> bool {
-    std::fs::read(file).is_ok_and(|bytes| bytes.trim_ascii().is_empty())
+    text_of(file).is_ok_and(|text| text.trim().is_empty())
 }
 
 /// Takes note of the files whose saves count. `None` where none does.

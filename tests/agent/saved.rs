@@ -265,6 +265,29 @@ fn c247_what_is_written_while_another_config_comes_into_force_is_not_taken_by_ha
     agent.end();
 }
 
+/// Whatever comes into the config's place, the agent goes on: a pipe would be waited for, a huge file would fill the memory.
+#[test]
+fn what_is_no_config_file_neither_stops_the_agent_nor_fills_its_memory() {
+    let world = World::new();
+    let agent = Agent::start(&world, &config(1));
+    world.detach("a", super::QUICK, "exec sleep 1000");
+    let place: [(&str, &dyn Fn()); 3] = [
+        ("regular file", &|| assert!(world.command("mkfifo").arg(path(&world)).status().unwrap().success())),
+        ("bytes", &|| File::create(path(&world)).unwrap().set_len(3 << 30).unwrap()),
+        ("regular file", &|| fs::create_dir(path(&world)).unwrap()),
+    ];
+    for (word, put) in place {
+        fs::remove_file(path(&world)).unwrap();
+        put();
+        agent.signal("HUP");
+        wait_until("its refusal", || refusal(&agent).is_some_and(|why| why.contains(word)));
+        world.latido(&["config", "check", "--config", path(&world).to_str().unwrap()]).ends_with(2);
+    }
+    world.kill(world.start("a", 1).process.unwrap().pid, "KILL");
+    wait_until("the next attempt", || world.attempts("a") == [1, 2]);
+    agent.end();
+}
+
 /// A program that dies between emptying a file and writing it leaves nothing, and nobody means that.
 #[test]
 fn a_config_that_is_emptied_comes_into_force_by_order_alone() {

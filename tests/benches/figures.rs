@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench figures` runs all of them on the programs beside each other in the target folder;
 //! `-- --bin-dir DIR` takes the programs from elsewhere, `-- --only NAME` measures a part (`launch`, `resume`, `idle`,
-//! `start`, `sink`). The table goes to stdout as Markdown. Absolute times move with the machine's neighbours: compare
+//! `start`, `sink`, `plugin`). The table goes to stdout as Markdown. Absolute times move with the machine's neighbours: compare
 //! ratios, and look at the load beside each figure. Peers (runit, s6) are measured where they are installed.
 
 use std::fs::File;
@@ -20,6 +20,8 @@ mod launch;
 mod peer;
 #[path = "figures/place.rs"]
 mod place;
+#[path = "figures/plugin.rs"]
+mod plugin;
 #[path = "figures/resume.rs"]
 mod resume;
 #[path = "figures/sink.rs"]
@@ -36,12 +38,13 @@ use table::Table;
 type Figure = fn(&Place, &mut Table) -> anyhow::Result<()>;
 
 /// The figures by name, in the order in which they are measured.
-const FIGURES: [(&str, Figure); 5] = [
+const FIGURES: [(&str, Figure); 6] = [
     ("launch", launch::measure),
     ("resume", resume::measure),
     ("idle", idle::measure),
     ("start", start::measure),
     ("sink", sink::measure),
+    ("plugin", plugin::measure),
 ];
 
 fn main() -> anyhow::Result<()> {

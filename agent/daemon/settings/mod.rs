@@ -10,6 +10,7 @@ mod check;
 mod document;
 mod entry_kind;
 mod error;
+mod file;
 mod group;
 mod http;
 mod launch;
@@ -29,6 +30,7 @@ pub use alerts::AlertsSettings;
 pub use budget::{BudgetOverrides, MoneyLimit, parse_money_limit};
 pub use entry_kind::EntryKind;
 pub use error::{Problem, SettingsError};
+pub(crate) use file::text_of;
 pub use http::HttpSettings;
 pub use launch::{
     LaunchOverrides, SizeLimit, Umask, on_end, parse_environment, parse_rlimit, parse_size_limit, parse_umask,
@@ -67,8 +69,7 @@ impl Settings {
     /// # Errors
     /// When it cannot be read or does not check out.
     pub fn read(file: &Path) -> Result<Self, SettingsError> {
-        let text =
-            std::fs::read_to_string(file).map_err(|source| SettingsError::Read { file: file.to_owned(), source })?;
+        let text = text_of(file).map_err(|source| SettingsError::Read { file: file.to_owned(), source })?;
         Self::parse(file, &text)
     }
 

@@ -8,6 +8,10 @@ pub(crate) mod sql;
 pub(crate) mod workspace;
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::spec::{Grants, Limits};
@@ -37,5 +41,13 @@ impl Capabilities {
             state: grants.state,
             workspace: grants.workspace.map(workspace::Workspace::new),
         }
+    }
+}
+
+/// Whether what lies at the path is the file that was opened, and not another one in its place.
+fn is_same(opened: io::Result<Metadata>, path: &Path) -> bool {
+    match (opened, std::fs::metadata(path)) {
+        (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
+        (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
     }
 }

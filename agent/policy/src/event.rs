@@ -81,7 +81,7 @@ pub enum Event {
         /// its attempt
         attempt: Attempt,
     },
-    /// A launch that was ordered did not take place; nothing runs because of it.
+    /// A launch that was ordered did not take place, as far as is known.
     LaunchRefused {
         /// which
         subject: SubjectId,
@@ -370,7 +370,7 @@ pub enum LaunchFailure {
     Superseded,
     /// What is wanted has changed meanwhile.
     NotWanted,
-    /// The disk or the supervisor's program failed: nothing was started, and trying again may help.
+    /// The disk or the supervisor's program failed, or it said nothing in time: trying again may help, and it may go on.
     Failed,
     /// The job's files cannot be read.
     Unreadable,

@@ -1,49 +1,70 @@
 //! One entry as a line.
 
+use core::fmt::Write as _;
+
 use super::bindings::latido::plugin::journal::{Field, ValueKind};
 use super::entries::{Entry, Value};
 
+/// A field of the batch on its way into lines.
+pub(crate) struct Name {
+    /// of `progress.done` it is `progress`
+    record: Option<String>,
+    /// of `progress.done` it is `"done":`
+    key: String,
+    holds: ValueKind,
+}
+
+/// The names of a batch's fields, which its entries share.
+pub(crate) fn names(fields: &[Field]) -> Vec<Name> {
+    let name = |field: &Field| {
+        let (record, name) = match field.name.split_once('.') {
+            Some((record, name)) => (Some(record.to_owned()), name),
+            None => (None, field.name.as_str()),
+        };
+        let suffix = if field.holds == ValueKind::Duration { "_s" } else { "" };
+        let mut key = String::new();
+        text(&mut key, &format!("{}{suffix}", name.replace('-', "_")));
+        key.push(':');
+        Name { record, key, holds: field.holds }
+    };
+    fields.iter().map(name).collect()
+}
+
 /// Adds an entry as one JSON object, with a line feed behind it.
-pub(crate) fn add(lines: &mut String, journal: &str, fields: &[Field], entry: &Entry<'_>) {
+pub(crate) fn add(lines: &mut String, journal: &str, names: &[Name], entry: &Entry<'_>) {
     lines.push_str("{\"sequence\":");
-    lines.push_str(&entry.sequence.to_string());
-    pair(lines, "agent", |out| text(out, journal));
-    pair(lines, "at", |out| text(out, &rfc3339(entry.at)));
-    pair(lines, "type", |out| text(out, entry.kind));
+    whole(lines, entry.sequence as i64);
+    lines.push_str(",\"agent\":");
+    text(lines, journal);
+    lines.push_str(",\"at\":");
+    text(lines, &rfc3339(entry.at));
+    lines.push_str(",\"type\":");
+    text(lines, entry.kind);
     // Fields of one record come together: `progress.done` after `progress.fraction`.
     let mut open: Option<&str> = None;
     for (place, value) in &entry.fields {
-        let Some(field) = fields.get(*place) else { continue };
-        let (record, name) = match field.name.split_once('.') {
-            Some((record, name)) => (Some(record), name),
-            None => (None, field.name.as_str()),
-        };
-        if open != record {
+        let Some(name) = names.get(*place) else { continue };
+        if open != name.record.as_deref() {
             if open.is_some() {
                 lines.push('}');
             }
-            if let Some(record) = record {
-                pair(lines, record, |out| out.push('{'));
+            open = name.record.as_deref();
+            if let Some(record) = open {
+                lines.push(',');
+                text(lines, record);
+                lines.push_str(":{");
             }
-            open = record;
         }
-        let suffix = if field.holds == ValueKind::Duration { "_s" } else { "" };
-        pair(lines, &format!("{}{suffix}", name.replace('-', "_")), |out| self::value(out, field.holds, *value));
+        if !lines.ends_with('{') {
+            lines.push(',');
+        }
+        lines.push_str(&name.key);
+        self::value(lines, name.holds, *value);
     }
     if open.is_some() {
         lines.push('}');
     }
     lines.push_str("}\n");
-}
-
-/// Adds a name and what `write` writes.
-fn pair(out: &mut String, name: &str, write: impl FnOnce(&mut String)) {
-    if !out.ends_with('{') {
-        out.push(',');
-    }
-    text(out, name);
-    out.push(':');
-    write(out);
 }
 
 fn value(out: &mut String, holds: ValueKind, value: Value<'_>) {
@@ -60,22 +81,40 @@ fn value(out: &mut String, holds: ValueKind, value: Value<'_>) {
 
 /// A number: whole ones without a point. JSON has no word for what is no number.
 fn number(out: &mut String, value: f64) {
-    if value.is_finite() { out.push_str(&value.to_string()) } else { out.push_str("null") }
+    /// Beyond it not every whole number is one.
+    const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+    if value.fract() == 0.0 && value.abs() < WHOLE_MAX {
+        whole(out, value as i64);
+    } else if value.is_finite() {
+        let _always = write!(out, "{value}");
+    } else {
+        out.push_str("null");
+    }
 }
 
+fn whole(out: &mut String, value: i64) {
+    let _always = write!(out, "{value}");
+}
+
+/// A text between quotes. What needs no escape, mostly all of it, is added at once.
 fn text(out: &mut String, value: &str) {
     out.push('"');
-    for character in value.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            control if control < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(control))),
-            other => out.push(other),
+    let mut rest = value;
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
+        let (plain, escaped) = rest.split_at(at);
+        out.push_str(plain);
+        match escaped.as_bytes().first() {
+            Some(b'"') => out.push_str("\\\""),
+            Some(b'\\') => out.push_str("\\\\"),
+            Some(b'\n') => out.push_str("\\n"),
+            Some(b'\r') => out.push_str("\\r"),
+            Some(b'\t') => out.push_str("\\t"),
+            control => drop(write!(out, "\\u{:04x}", control.copied().unwrap_or_default())),
         }
+        rest = escaped.get(1..).unwrap_or_default();
     }
+    out.push_str(rest);
     out.push('"');
 }
 

@@ -65,10 +65,10 @@ impl Lifecycle for Sqlite {
 impl Sink for Sqlite {
     fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
         let durable = batch.sequences.last().copied().unwrap_or(0);
-        if !batch.sequences.is_empty() {
-            let mut steps = columns::steps(&batch);
-            steps.extend(RETENTION.get().copied().unwrap_or_default().steps(DATABASE, &batch)?);
-            sql::execute_all(DATABASE, &steps).map_err(refusal)?;
+        match store(&batch) {
+            // Another file may have come into the place of the one that was made ready.
+            Err(PluginError::Retry(_)) => schema::migrate(DATABASE).and_then(|()| store(&batch))?,
+            stored => stored?,
         }
         Ok(Acknowledgement { durable, refused: Vec::new() })
     }
@@ -76,6 +76,16 @@ impl Sink for Sqlite {
     fn flush() -> Result<(), PluginError> {
         Ok(()) // nothing is buffered
     }
+}
+
+/// Stores a batch, and takes out what is too old, in one transaction.
+fn store(batch: &Batch) -> Result<(), PluginError> {
+    if batch.sequences.is_empty() {
+        return Ok(());
+    }
+    let mut steps = columns::steps(batch);
+    steps.extend(RETENTION.get().copied().unwrap_or_default().steps(DATABASE, batch)?);
+    sql::execute_all(DATABASE, &steps).map(drop).map_err(refusal)
 }
 
 /// Says to the agent what a database's refusal means for the batch.

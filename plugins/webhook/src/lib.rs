@@ -57,8 +57,11 @@ impl Lifecycle for Webhook {
 impl Sink for Webhook {
     fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
         let settings = SETTINGS.get().ok_or_else(|| PluginError::Other("not configured".into()))?;
-        let messages: Vec<Message> =
-            entries::of(&batch).take(settings.batch_max).map(|entry| Message::of(&batch, &entry, settings)).collect();
+        let names = line::names(&batch.fields);
+        let messages: Vec<Message> = entries::of(&batch)
+            .take(settings.batch_max)
+            .map(|entry| Message::of(&batch, &names, &entry, settings))
+            .collect();
         send(settings, &messages)
     }
 

@@ -1,13 +1,13 @@
 //! `files`: lines appended to files by name. A line is there whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
+use super::is_same;
 use crate::bindings::v0_2::sink::latido::plugin::files::{FileError, Host};
 use crate::guest::Guest;
 use crate::spec::{Durability, FileGrant};
@@ -53,7 +53,7 @@ impl Host for Guest {
 }
 
 fn append(slot: &mut Option<File>, grant: &FileGrant, lines: &str) -> io::Result<()> {
-    if slot.as_ref().is_some_and(|file| !is_still_at(file, &grant.path)) {
+    if slot.as_ref().is_some_and(|file| !is_same(file.metadata(), &grant.path)) {
         *slot = None; // rotated away from outside
     }
     let file = match slot {
@@ -119,11 +119,4 @@ fn set_aside(file: &mut File, path: &Path, whole: u64) -> io::Result<()> {
     torn.sync_all()?;
     tracing::warn!(path = %path.display(), aside = %aside.display(), length, "the last line was torn; it was set aside");
     Ok(())
-}
-
-fn is_still_at(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(ours), Ok(there)) => ours.dev() == there.dev() && ours.ino() == there.ino(),
-        (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
-    }
 }

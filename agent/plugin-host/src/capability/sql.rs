@@ -4,6 +4,8 @@ mod authorizer;
 mod rows;
 mod size;
 
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +17,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 use tokio::sync::Mutex;
 
+use super::is_same;
 use crate::bindings::v0_2::sink::latido::plugin::sql::{Host, SqlError, Step, Value};
 use crate::guest::Guest;
 use crate::spec::{Durability, Limits, SqlGrant};
@@ -62,6 +65,15 @@ struct Open {
     connection: Connection,
     authorizer: Authorizer,
     log: size::Log,
+    /// the file as it was when it was opened
+    file: Option<Metadata>,
+}
+
+impl Open {
+    fn is_at(&self, path: &Path) -> bool {
+        let opened = self.file.clone().ok_or_else(|| ErrorKind::NotFound.into());
+        is_same(opened, path)
+    }
 }
 
 impl Database {
@@ -80,6 +92,10 @@ impl Database {
         let given_up = GivenUp(Arc::new(AtomicBool::new(false)));
         let flag = Arc::clone(&given_up.0);
         let done = tokio::task::spawn_blocking(move || {
+            // Moved away or removed from outside: what is written there reaches nobody.
+            if slot.as_ref().is_some_and(|open| !open.is_at(&grant.path)) {
+                *slot = None;
+            }
             if slot.is_none() {
                 *slot = Some(open(&grant, pages)?);
             }
@@ -152,7 +168,8 @@ fn open(grant: &SqlGrant, pages: u32) -> Result<Open, SqlError> {
     let mut connection = Connection::open(&grant.path).map_err(|error| opening(&grant.path, &error))?;
     let authorizer = Authorizer::default();
     set_up(&mut connection, grant.durability, pages, &authorizer).map_err(|error| opening(&grant.path, &error))?;
-    Ok(Open { connection, authorizer, log: size::Log::of(&grant.path) })
+    let file = std::fs::metadata(&grant.path).ok();
+    Ok(Open { connection, authorizer, log: size::Log::of(&grant.path), file })
 }
 
 fn opening(path: &Path, error: &rusqlite::Error) -> SqlError {
@@ -194,7 +211,7 @@ fn in_transaction(
     open: &mut Open,
     work: impl FnOnce(&Connection, &dyn Fn(&rusqlite::Error) -> SqlError) -> Result<u64, SqlError>,
 ) -> Result<u64, SqlError> {
-    let Open { connection, authorizer, log } = open;
+    let Open { connection, authorizer, log, file: _ } = open;
     authorizer.trusted(|| log.keep_short(connection))?;
     let refused = |error: &rusqlite::Error| failed(error, authorizer.refused());
     let transaction = authorizer
@@ -234,7 +251,7 @@ fn run_all(
 
 /// Runs a statement that only reads.
 fn query(open: &mut Open, statement: &str, parameters: &[Value], result_max: usize) -> Result<Rows, SqlError> {
-    let Open { connection, authorizer, log: _ } = open;
+    let Open { connection, authorizer, log: _, file: _ } = open;
     let refused = |error: &rusqlite::Error| failed(error, authorizer.refused());
     let mut prepared = connection.prepare_cached(statement).map_err(|error| refused(&error))?;
     if !prepared.readonly() {

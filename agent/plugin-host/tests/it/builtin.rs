@@ -147,6 +147,29 @@ async fn sqlite_shrinks_what_is_too_large_step_by_step() {
     assert_eq!(counts, [4_001, 2_002, 11, 11]);
 }
 
+/// What is written into a file that is gone reaches nobody, although SQLite says that it is there.
+#[tokio::test]
+async fn sqlite_goes_on_in_a_new_file_where_its_own_was_moved_or_removed() {
+    let world = World::new();
+    let spec = PluginSpec { settings: json!({ "entries_max": 100 }), ..sqlite(&world) };
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    for number in 1..=4 {
+        assert_eq!(write(&mut sink, &beats(number..=number)).await, Ok(number));
+        let database = Connection::open(world.path("history.db")).unwrap();
+        let stored: u64 =
+            database.query_row("SELECT max(sequence) FROM entries", [], |row| row.get::<_, u32>(0)).unwrap().into();
+        drop(database);
+        assert_eq!(stored, number);
+        if number % 2 == 0 {
+            std::fs::remove_file(world.path("history.db")).unwrap();
+        } else {
+            std::fs::rename(world.path("history.db"), world.path("history.db.1")).unwrap();
+        }
+    }
+    std::fs::create_dir(world.path("history.db")).unwrap();
+    assert!(write(&mut sink, &beats(5..=5)).await.is_err());
+}
+
 #[tokio::test]
 async fn sqlite_refuses_settings_with_a_mistake() {
     let world = World::new();
