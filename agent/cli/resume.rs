@@ -42,6 +42,7 @@ pub(crate) fn run(args: &ResumeArgs, context: &Context) -> Result<ExitCode, Fail
     };
     match resumed.map_err(|error| failure(args, context, &error))? {
         Resumed::RunsAlready { attempt } => print::note(&format!("job {job} is running already as attempt {attempt}")),
+        Resumed::Waits { why } => print::note(&format!("job {job} waits: {why}")),
         Resumed::Launched(Launched::Started { attempt, .. }) => {
             // A launch proves that nothing of it lives, so it is told of what was ended for it.
             if let Some((before, living)) = left {

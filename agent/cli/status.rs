@@ -7,7 +7,7 @@ use latido::jobs::client::{self, AGENT_WITHIN, AskError};
 use latido::jobs::clock::Deadline;
 use latido::jobs::judge;
 use latido_protocol::control::{Answer, Request};
-use latido_protocol::status::{StatusDocument, SubjectKind, SubjectStatus};
+use latido_protocol::status::{Phase, StatusDocument, SubjectKind, SubjectStatus};
 use latido_protocol::{Progress, Span, SubjectName};
 
 use crate::args::StatusArgs;
@@ -144,10 +144,7 @@ fn table(document: &StatusDocument) -> String {
             status.phase.to_string(),
             status.attempt.to_string(),
             status.progress.as_ref().map_or_else(|| "-".to_owned(), progress),
-            status
-                .trouble
-                .as_ref()
-                .map_or_else(|| status.reason.clone(), |trouble| format!("{}; {trouble}", status.reason)),
+            reason(status),
         ]);
     }
     if table.len() == 0 {
@@ -155,6 +152,18 @@ fn table(document: &StatusDocument) -> String {
     } else {
         table.to_string()
     }
+}
+
+/// The reason, with what it does not say itself: for what a job waits in line, and what is wrong with its files.
+fn reason(status: &SubjectStatus) -> String {
+    let mut told = status.reason.clone();
+    let place = status.next.as_ref().filter(|_| status.phase == Phase::Queued).map(|next| next.what.clone());
+    for more in place.into_iter().chain(status.trouble.clone()) {
+        if !told.contains(&more) {
+            told = format!("{told}; {more}");
+        }
+    }
+    told
 }
 
 /// Progress in one short text.

@@ -37,12 +37,18 @@ fn jobs_of_a_full_slot_wait_in_line_show_their_place_and_start_in_order() {
     assert_eq!([shown("b"), shown("c")], [(Phase::Queued, Some(1)), (Phase::Queued, Some(2))]);
     let why = world.latido(&["why", "c"]).stdout;
     assert!(why.contains("place 2 in line for gpu"), "{why}");
+    let listed = world.latido(&["status"]).stdout;
+    assert!(listed.contains("place 1 in line for gpu") && listed.contains("place 2 in line for gpu"), "{listed}");
     assert_eq!((world.attempts("b"), world.attempts("c")), (vec![], vec![]));
     world.latido(&["stop", "a"]).ends_with(0);
     wait_until("b runs", || world.status("b").phase == Phase::Running);
     assert_eq!(shown("c"), (Phase::Queued, Some(1)));
+    let resumed = world.latido(&["resume", "a"]).ends_with(0).stderr;
+    assert!(resumed.contains("job a waits: ") && resumed.contains("place 2 in line for gpu"), "{resumed}");
     world.latido(&["stop", "b"]).ends_with(0);
     wait_until("c runs", || world.status("c").phase == Phase::Running);
+    world.latido(&["stop", "c"]).ends_with(0);
+    wait_until("a runs again", || world.status("a").phase == Phase::Running);
 }
 
 /// The line is kept by the jobs' folders alone: whoever waited still waits, and whoever ran holds its slot.

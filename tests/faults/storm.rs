@@ -51,8 +51,8 @@ impl Storm {
         let count = |name, short| usize::try_from(asked(name).unwrap_or(short)).unwrap();
         let jobs = count("LATIDO_STORM_JOBS", 12);
         let kills = count("LATIDO_STORM_KILLS", 60);
-        // Enough work that the last kill still finds some, however long it takes to come to it.
-        let steps = 20 + kills / jobs + kills / 4;
+        // Enough work that the last kill still finds some, also where there are many.
+        let steps = 20 + kills / jobs + kills / 100;
         Self { seed: asked("LATIDO_STORM_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000)), jobs, steps, kills }
     }
 }

@@ -34,6 +34,11 @@ pub enum Resumed {
         /// as which attempt
         attempt: u32,
     },
+    /// The agent launches it when it is its turn.
+    Waits {
+        /// for what, and at which place
+        why: String,
+    },
 }
 
 /// Why a job could not be resumed.
@@ -267,7 +272,10 @@ pub fn resume_through_agent(
                 }
             }
         }
-        if let Some((phase, why)) = refusal(state, job).filter(|_| is_judged) {
+        if let Some((phase, why)) = decided(state, job).filter(|_| is_judged) {
+            if phase == Phase::Queued {
+                return Ok(Resumed::Waits { why });
+            }
             take_back(state, job, before).map_err(wanted_error)?;
             return Err(ResumeError::Refused { job: job.clone(), phase, why });
         }
@@ -278,13 +286,13 @@ pub fn resume_through_agent(
     }
 }
 
-/// Where the job is and why, once its agent has decided to launch nothing.
-fn refusal(state: &StateDir, job: &SubjectName) -> Option<(Phase, String)> {
+/// Where the job is and why, once its agent has decided to launch nothing, or not yet.
+fn decided(state: &StateDir, job: &SubjectName) -> Option<(Phase, String)> {
     let request = control::Request::Status { subjects: vec![job.clone()] };
     let Ok(control::Answer::Status { document }) = client::ask_agent(state, request, AGENT_WITHIN) else { return None };
     let status = document.subjects.into_iter().find(|status| status.name == *job)?;
     let why = status.next.map_or(status.reason, |next| next.what);
-    matches!(status.phase, Phase::Held | Phase::Stuck).then_some((status.phase, why))
+    matches!(status.phase, Phase::Held | Phase::Stuck | Phase::Queued).then_some((status.phase, why))
 }
 
 /// What was refused is not wanted any more: it would be carried out when nobody expects it.

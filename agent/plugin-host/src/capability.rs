@@ -9,7 +9,6 @@ pub(crate) mod workspace;
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,10 +43,20 @@ impl Capabilities {
     }
 }
 
-/// Whether what lies at the path is the file that was opened, and not another one in its place.
-fn is_same(opened: io::Result<Metadata>, path: &Path) -> bool {
-    match (opened, std::fs::metadata(path)) {
-        (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
-        (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
+/// A file as the system knows it: another one may come to the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    fn of(found: &Metadata) -> Self {
+        Self { device: found.dev(), inode: found.ino() }
+    }
+
+    /// Whether it lies at the path.
+    fn is_at(self, path: &Path) -> bool {
+        std::fs::metadata(path).is_ok_and(|found| Self::of(&found) == self)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::is_same;
+use super::FileId;
 use crate::bindings::v0_2::sink::latido::plugin::files::{FileError, Host};
 use crate::guest::Guest;
 use crate::spec::{Durability, FileGrant};
@@ -53,7 +53,8 @@ impl Host for Guest {
 }
 
 fn append(slot: &mut Option<File>, grant: &FileGrant, lines: &str) -> io::Result<()> {
-    if slot.as_ref().is_some_and(|file| !is_same(file.metadata(), &grant.path)) {
+    let is_there = |file: &File| file.metadata().is_ok_and(|found| FileId::of(&found).is_at(&grant.path));
+    if slot.as_ref().is_some_and(|file| !is_there(file)) {
         *slot = None; // rotated away from outside
     }
     let file = match slot {

@@ -4,8 +4,6 @@ mod authorizer;
 mod rows;
 mod size;
 
-use std::fs::Metadata;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +15,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
 use tokio::sync::Mutex;
 
-use super::is_same;
+use super::FileId;
 use crate::bindings::v0_2::sink::latido::plugin::sql::{Host, SqlError, Step, Value};
 use crate::guest::Guest;
 use crate::spec::{Durability, Limits, SqlGrant};
@@ -66,14 +64,7 @@ struct Open {
     authorizer: Authorizer,
     log: size::Log,
     /// the file as it was when it was opened
-    file: Option<Metadata>,
-}
-
-impl Open {
-    fn is_at(&self, path: &Path) -> bool {
-        let opened = self.file.clone().ok_or_else(|| ErrorKind::NotFound.into());
-        is_same(opened, path)
-    }
+    file: Option<FileId>,
 }
 
 impl Database {
@@ -93,7 +84,7 @@ impl Database {
         let flag = Arc::clone(&given_up.0);
         let done = tokio::task::spawn_blocking(move || {
             // Moved away or removed from outside: what is written there reaches nobody.
-            if slot.as_ref().is_some_and(|open| !open.is_at(&grant.path)) {
+            if slot.as_ref().is_some_and(|open| !open.file.is_some_and(|file| file.is_at(&grant.path))) {
                 *slot = None;
             }
             if slot.is_none() {
@@ -168,7 +159,7 @@ fn open(grant: &SqlGrant, pages: u32) -> Result<Open, SqlError> {
     let mut connection = Connection::open(&grant.path).map_err(|error| opening(&grant.path, &error))?;
     let authorizer = Authorizer::default();
     set_up(&mut connection, grant.durability, pages, &authorizer).map_err(|error| opening(&grant.path, &error))?;
-    let file = std::fs::metadata(&grant.path).ok();
+    let file = std::fs::metadata(&grant.path).ok().map(|found| FileId::of(&found));
     Ok(Open { connection, authorizer, log: size::Log::of(&grant.path), file })
 }
 
