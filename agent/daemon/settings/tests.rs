@@ -316,3 +316,9 @@ fn only_a_rule_that_there_is_can_be_silent() {
     assert!(parse("").unwrap().alerts.all.liveness_after.is_some());
     assert!(parse("rule = []\n").unwrap().alerts.all.liveness_after.is_none());
 }
+
+#[test]
+fn a_config_may_be_an_empty_device_and_no_folder() {
+    assert_eq!(text_of(std::path::Path::new("/dev/null")).unwrap(), "");
+    assert!(text_of(std::path::Path::new("/dev")).is_err());
+}
