@@ -160,7 +160,9 @@ fn open(grant: &SqlGrant, pages: u32) -> Result<Open, SqlError> {
     let authorizer = Authorizer::default();
     set_up(&mut connection, grant.durability, pages, &authorizer).map_err(|error| opening(&grant.path, &error))?;
     let file = std::fs::metadata(&grant.path).ok().map(|found| FileId::of(&found));
-    Ok(Open { connection, authorizer, log: size::Log::of(&grant.path), file })
+    // SQLite puts the log beside the file itself, where a link may have led elsewhere.
+    let log = size::Log::of(connection.path().map_or(grant.path.as_path(), Path::new));
+    Ok(Open { connection, authorizer, log, file })
 }
 
 fn opening(path: &Path, error: &rusqlite::Error) -> SqlError {
