@@ -1,115 +1,21 @@
-//! `latido plugin`.
+//! `latido plugin …`, one file for each command.
+
+mod list;
+mod reload;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use latido::jobs::client::{self, AGENT_WITHIN, AskError};
-use latido_protocol::FORMAT_VERSION;
-use latido_protocol::control::{Answer, Request};
-use latido_protocol::status::PluginStatus;
-use serde::Serialize;
+use latido::jobs::client::AskError;
 
-use crate::args::{PluginArgs, PluginCommand, PluginListArgs, PluginReloadArgs};
+use crate::args::{PluginArgs, PluginCommand};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
-use crate::print;
-use crate::table::Table;
-
-/// A large component may have to be compiled first: a minute is what the agent gives that.
-const RELOAD_WITHIN: Duration = Duration::from_secs(90);
-
-/// A state in which a plugin does its work, or soon will.
-const WORKING: [&str; 2] = ["active", "loading"];
 
 /// Carries the command out.
 pub(crate) fn run(args: &PluginArgs, context: &Context) -> Result<ExitCode, Failure> {
     match &args.command {
-        PluginCommand::List(args) => list(args, context),
-        PluginCommand::Reload(args) => reload(args, context),
-    }
-}
-
-/// `latido plugin list --json`.
-#[derive(Serialize)]
-struct Listing {
-    version: u32,
-    plugins: Vec<PluginStatus>,
-}
-
-fn list(args: &PluginListArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let answer = client::ask_agent(&context.state, Request::Status { subjects: Vec::new() }, AGENT_WITHIN);
-    let document = match answer {
-        Ok(Answer::Status { document }) => document,
-        Ok(_) => return Err(unreachable("list the plugins", &AskError::OtherAnswer)),
-        Err(error) => return Err(unreachable("list the plugins", &error)),
-    };
-    let plugins = document.agent.map(|agent| agent.plugins).unwrap_or_default();
-    let all_work = plugins.iter().all(|plugin| WORKING.contains(&plugin.state.as_str()));
-    if args.json {
-        print::json(&Listing { version: FORMAT_VERSION, plugins })?;
-    } else {
-        show(&plugins)?;
-    }
-    Ok(if all_work { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn show(plugins: &[PluginStatus]) -> Result<(), Failure> {
-    let mut table = Table::new(&["NAME", "KIND", "INTERFACE", "STATE", "FAULTS", "QUEUE", "CALLS", "BUSY", "MEMORY"]);
-    let or_dash = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
-    for plugin in plugins {
-        table.row([
-            plugin.name.clone(),
-            plugin.kind.clone(),
-            if plugin.interface.is_empty() { "-".to_owned() } else { plugin.interface.clone() },
-            plugin.state.clone(),
-            faults(plugin),
-            or_dash(plugin.queue),
-            plugin.calls.to_string(),
-            plugin.busy_s.to_string(),
-            format!("{} KiB", plugin.memory_bytes / 1024),
-        ]);
-    }
-    let mut text = table.to_string();
-    for plugin in plugins {
-        for line in notes(plugin) {
-            text.push_str(&format!("\n{}: {}", plugin.name, crate::table::one_line(&line)));
-        }
-    }
-    print::out(&format!("{}\n", text.trim_end()))
-}
-
-/// How many faults, and of which kinds.
-fn faults(plugin: &PluginStatus) -> String {
-    let kinds: Vec<String> = plugin.faults_by_kind.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
-    if kinds.is_empty() { plugin.faults.to_string() } else { kinds.join(", ") }
-}
-
-/// What needs more words than a column has.
-fn notes(plugin: &PluginStatus) -> Vec<String> {
-    let mut notes = Vec::new();
-    if plugin.set_aside > 0 {
-        notes.push(format!("{} entries could not be delivered and are set aside", plugin.set_aside));
-    }
-    if plugin.lost > 0 {
-        notes.push(format!("{} entries are lost: it was too far behind", plugin.lost));
-    }
-    notes.extend(plugin.detail.clone());
-    notes.extend(plugin.reload_refused.clone());
-    notes
-}
-
-fn reload(args: &PluginReloadArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let what = format!("reload plugin `{}`", args.plugin);
-    let request = Request::ReloadPlugin { plugin: args.plugin.clone() };
-    match client::ask_agent(&context.state, request, RELOAD_WITHIN) {
-        Ok(Answer::Done) => Ok(ExitCode::SUCCESS),
-        Ok(_) => Err(unreachable(&what, &AskError::OtherAnswer)),
-        Err(AskError::Refused { message } | AskError::Unknown { message }) => Err(Failure::refused(
-            format!("cannot {what}"),
-            format!("the agent cannot {message}"),
-            "mend what it says; `latido plugin list` shows all plugins",
-        )),
-        Err(error) => Err(unreachable(&what, &error)),
+        PluginCommand::List(args) => list::run(args, context),
+        PluginCommand::Reload(args) => reload::run(args, context),
     }
 }
 

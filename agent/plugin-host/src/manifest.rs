@@ -69,7 +69,7 @@ impl Manifest {
     /// # Errors
     ///
     /// Says what is wrong, where the bytes are damaged or the section cannot be read.
-    pub(crate) fn read(plugin: &str, component: &[u8]) -> Result<Self, LoadError> {
+    pub fn read(plugin: &str, component: &[u8]) -> Result<Self, LoadError> {
         let mut depth = 0_usize;
         let mut found: Option<(usize, Vec<u8>)> = None;
         for payload in Parser::new(0).parse_all(component) {
@@ -96,7 +96,16 @@ impl Manifest {
             return Err(wrong(format!("it has {} bytes, at most {MANIFEST_MAX} are read", bytes.len())));
         }
         let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".to_owned()))?;
-        toml::from_str(&text).map_err(|error| wrong(error.to_string()))
+        Self::parse(&text).map_err(wrong)
+    }
+
+    /// Reads a manifest's text.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong, and where.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
     }
 
     /// What the plugin may do: what it asks for, all of which has to be granted. What is granted and not asked for stays
