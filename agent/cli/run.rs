@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::args::RunArgs;
 use crate::context::{Context, settings_failure};
-use crate::failure::{Failure, chain};
+use crate::failure::{Failure, FailureKind, chain};
 use crate::follow::{Follower, Over, Shown};
 use crate::outcome::{self, Next};
 use crate::{print, subject};
@@ -273,6 +273,14 @@ pub(crate) fn not_started(name: &SubjectName, program: &str, detail: String) -> 
     )
 }
 
+/// The job's ending is what the command answers with, also where nobody reads the output any more.
+fn unless_gone(shown: Result<(), Failure>) -> Result<(), Failure> {
+    match shown {
+        Err(failure) if failure.kind() == FailureKind::ReaderGone => Ok(()),
+        other => other,
+    }
+}
+
 /// Streams the output until the job is over, and ends as it did.
 fn foreground(
     context: &Context,
@@ -289,7 +297,7 @@ fn foreground(
     let mut interrupts = 0;
     loop {
         let mut shown = Shown::on_stdout();
-        let mut take = |bytes: &[u8]| shown.bytes(bytes);
+        let mut take = |bytes: &[u8]| unless_gone(shown.bytes(bytes));
         let mut follower = Follower::new(&folder, number, Some(signals), &mut take);
         let status = loop {
             match follower.follow()? {
@@ -304,7 +312,7 @@ fn foreground(
                 }
             }
         };
-        shown.finish()?;
+        unless_gone(shown.finish())?;
         loop {
             match outcome::next_attempt(&context.state, name, number, Some(signals)) {
                 Next::Attempt(next) => {

@@ -1,8 +1,8 @@
 //! The figures that latido is held to, each measured beside a floor or a peer in the same run.
 //!
 //! `cargo bench --bench figures` runs all of them on the programs beside each other in the target folder;
-//! `-- --bin-dir DIR` takes the programs from elsewhere, `-- --only NAME` measures a part (`launch`, `resume`, `idle`,
-//! `start`, `sink`, `plugin`). The table goes to stdout as Markdown. Absolute times move with the machine's neighbours: compare
+//! `-- --bin-dir DIR` takes the programs from elsewhere, `-- --only NAME` measures a part (`launch`, `detect`, `resume`,
+//! `output`, `idle`, `start`, `sink`, `plugin`). The table goes to stdout as Markdown. Absolute times move with the machine's neighbours: compare
 //! ratios, and look at the load beside each figure. Peers (runit, s6) are measured where they are installed.
 
 use std::fs::File;
@@ -12,10 +12,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use latido::jobs::clock::Deadline;
 
+#[path = "figures/detect.rs"]
+mod detect;
 #[path = "figures/idle.rs"]
 mod idle;
 #[path = "figures/launch.rs"]
 mod launch;
+#[path = "figures/output.rs"]
+mod output;
 #[path = "figures/peer.rs"]
 mod peer;
 #[path = "figures/place.rs"]
@@ -38,9 +42,11 @@ use table::Table;
 type Figure = fn(&Place, &mut Table) -> anyhow::Result<()>;
 
 /// The figures by name, in the order in which they are measured.
-const FIGURES: [(&str, Figure); 6] = [
+const FIGURES: [(&str, Figure); 8] = [
     ("launch", launch::measure),
+    ("detect", detect::measure),
     ("resume", resume::measure),
+    ("output", output::measure),
     ("idle", idle::measure),
     ("start", start::measure),
     ("sink", sink::measure),

@@ -32,6 +32,20 @@ fn the_foreground_streams_the_output_and_ends_as_the_job_did() {
 /// Field case C163 (Blackwellboy/model-serving-minefield PR #28): exit status 137, signal 9, and a wrapper whose child was
 /// killed are three endings, and none of them is a want of memory.
 #[test]
+fn the_foreground_ends_as_the_job_did_also_where_nobody_reads_on() {
+    let world = World::new();
+    let script = format!(
+        "{{ {} run --name a --state-dir {} -- sh -c 'seq 1 100000; exit 7'; echo $? >code; }} | head -n 1",
+        env!("CARGO_BIN_EXE_latido"),
+        world.state().path().display()
+    );
+    let ran = world.command("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "1\n");
+    let code = std::fs::read_to_string(world.home().join("code")).unwrap();
+    assert_eq!(code, "7\n", "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
 fn c163_exit_status_137_is_not_a_signal() {
     let world = World::new();
     let cases = [

@@ -22,6 +22,11 @@ pub(crate) fn monotonic() -> Duration {
     span(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic))
 }
 
+/// The machine's calendar clock, which the journal's times are of.
+pub(crate) fn wall() -> Duration {
+    span(rustix::time::clock_gettime(rustix::time::ClockId::Realtime))
+}
+
 /// What this process has used of the CPUs, all threads together.
 pub(crate) fn own_cpu() -> Duration {
     span(rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime))

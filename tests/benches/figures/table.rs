@@ -26,6 +26,11 @@ impl Series {
         self.values.get(index).copied().unwrap_or(f64::NAN)
     }
 
+    /// The value that so many of a hundred do not exceed.
+    pub(crate) fn at_part(&self, percent: usize) -> f64 {
+        self.at((self.values.len() * percent).div_ceil(100).wrapping_sub(1))
+    }
+
     pub(crate) fn median(&self) -> f64 {
         let half = self.values.len() / 2;
         if self.values.len() % 2 == 1 {
