@@ -159,6 +159,11 @@ pub(crate) enum Command {
     ///
     /// Ends with 1 if there are any left.
     Orphans(OrphansArgs),
+    /// Print the figures of the agent, its subjects and its plugins for Prometheus
+    ///
+    /// The text form of OpenMetrics, for a collector that runs commands or reads files, such as node_exporter's textfile
+    /// collector. Without an agent the files answer, and `latido_agent_up` is 0.
+    Metrics,
     /// List the agent's plugins, or load one again
     Plugin(PluginArgs),
     /// Run the agent: the daemon that judges, resumes and feeds the plugins

@@ -24,6 +24,7 @@ mod harmless;
 mod ledger;
 mod logs;
 mod man;
+mod metrics;
 mod orphans;
 mod outcome;
 mod pause;
@@ -119,6 +120,7 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Events(args) => events::run(args, &load()?),
         Command::Alerts(args) => alerts::run(args, &load()?),
         Command::Orphans(args) => orphans::run(args, &load()?),
+        Command::Metrics => metrics::run(&load()?),
         Command::Plugin(args) => plugin::run(args, &load()?),
         Command::Agent(args) => agent::run(args, &cli.global, &load()?),
         Command::Replay(args) => replay::run(args, &cli.global),

@@ -14,6 +14,7 @@ mod found;
 pub mod jobs;
 mod journal;
 pub mod kept_signals;
+pub mod metrics;
 mod place;
 mod plugins;
 pub mod recording;

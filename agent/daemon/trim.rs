@@ -16,11 +16,10 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 /// Entries removed at a time: some milliseconds of work, between which everything else goes on.
 const STEP: usize = 1000;
 
-/// Trims for ever. What a sink loses by it is counted in its cursor, journalled and logged.
+/// Trims now, and then for ever. What a sink loses by it is counted in its cursor, journalled and logged.
 pub(crate) async fn now_and_then(driver: DriverHandle, entries_max: u64) {
     let mut losing: BTreeSet<String> = BTreeSet::new();
     loop {
-        tokio::time::sleep(TRIM_EVERY).await;
         // Over is what was not seen again: a sink that loses nothing more has caught up, or has nothing to lose.
         for sink in std::mem::take(&mut losing) {
             alert(&driver, &sink, Vec::new()).await;
@@ -47,18 +46,24 @@ pub(crate) async fn now_and_then(driver: DriverHandle, entries_max: u64) {
             }
         }
         let _ended = driver.ask(|driver| driver.store().checkpoint()).await;
+        tokio::time::sleep(TRIM_EVERY).await;
     }
 }
 
 /// Entries that a sink never gets are somebody's business.
 fn finding(sink: &str, summary: String) -> Finding {
-    Finding { key: "sink-loss".to_owned(), subject: sink.to_owned(), severity: Severity::Critical, summary }
+    Finding { key: "sink-loss".to_owned(), subject: subject(sink), severity: Severity::Critical, summary }
+}
+
+/// What the alert is about. Not the sink itself: a fault of it is found, and is over, at other moments.
+fn subject(sink: &str) -> String {
+    format!("journal.{sink}")
 }
 
 async fn alert(driver: &DriverHandle, sink: &str, findings: Vec<Finding>) {
-    // A sink's name that is no subject's name cannot be asked about: the journal entry tells of it all the same.
-    if let Ok(subject) = sink.parse::<SubjectName>() {
-        let fact = Fact::RuleAnswered { rule: "journal".to_owned(), subjects: vec![subject], findings };
+    // A sink's name that makes no subject's name cannot be asked about: the journal entry tells of it all the same.
+    if let Ok(subject) = subject(sink).parse::<SubjectName>() {
+        let fact = Fact::RuleAnswered { rule: "agent".to_owned(), subjects: vec![subject], findings };
         let _ending = driver.tell(fact).await;
     }
 }

@@ -11,6 +11,7 @@ mod launches;
 mod levels;
 mod listening;
 mod load;
+mod metrics;
 mod old_supervisor;
 mod place;
 mod plugins;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 43] = [
+const COMMANDS: [&str; 44] = [
     "run",
     "wait",
     "status",
@@ -37,6 +37,7 @@ const COMMANDS: [&str; 43] = [
     "alerts ack",
     "alerts test",
     "orphans",
+    "metrics",
     "plugin",
     "plugin list",
     "plugin reload",

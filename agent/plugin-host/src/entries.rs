@@ -177,6 +177,10 @@ impl Entries {
     /// How many of the first entries are within both limits; one at least.
     pub(crate) fn that_fit(&self, count_max: usize, bytes_max: usize) -> usize {
         let batch = &self.batch;
+        let all = ENTRY_BYTES * self.len() + NUMBER_BYTES * batch.numbers.len() + batch.texts.len();
+        if self.len() <= count_max && all <= bytes_max {
+            return self.len().max(1); // nearly always, and nothing has to be gone through
+        }
         let (mut texts, mut fields) = (batch.texts.split_inclusive('\0'), batch.field.iter());
         let mut bytes = 0;
         let within = |count: &&u16| {
