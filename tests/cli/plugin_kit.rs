@@ -161,3 +161,23 @@ fn recorded_entries_are_fed_to_a_sink() {
     assert_eq!(output.status.code(), Some(2));
     assert!(errors(&output).contains("line 2: "), "{}", errors(&output));
 }
+
+#[test]
+fn recorded_subjects_are_asked_of_a_rule() {
+    let home = Home::new();
+    let output = command(LATIDO, home.0.path()).args(["run", "--name", "night", "--", "false"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let output = command(LATIDO, home.0.path()).args(["status", "--json"]).output().unwrap();
+    let document = text(&output);
+    let status = home.file("status.json", &format!("{document}{document}"));
+    let status = status.to_str().unwrap();
+    let output = home.latido(&["run", &component("liveness"), "--status", status, "--json"]);
+    let json: Value = serde_json::from_str(&text(&output)).unwrap();
+    assert_eq!(json["answers"][1]["findings"][0]["key"], "failed", "{json}");
+    assert_eq!(json["answers"][0], json["answers"][1], "{json}");
+    let output = home.latido(&["run", &component("jsonl"), "--status", status]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(errors(&output).contains("it is a sink, and only a rule is asked"), "{}", errors(&output));
+    let output = home.latido(&["run", &component("liveness")]);
+    assert_eq!(output.status.code(), Some(2));
+}

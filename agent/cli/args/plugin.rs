@@ -37,9 +37,9 @@ pub(crate) enum PluginCommand {
     Chaos(PluginChaosArgs),
     /// Measure what a plugin costs: compiling, loading, instances, calls with 1, 100 and 1,000 records, fuel, memory
     Bench(PluginBenchArgs),
-    /// Feed recorded entries to a sink, and show what it makes of them
+    /// Feed recorded entries to a sink, or recorded subjects to a rule, and show what it makes of them
     ///
-    /// Requests are answered with 200 and go nowhere; databases and files are new ones.
+    /// Requests are answered with 200 and go nowhere; databases, files and memory are new ones.
     Run(PluginRunArgs),
 }
 
@@ -161,8 +161,11 @@ pub(crate) struct PluginRunArgs {
     #[arg(value_name = "DIR|FILE.wasm", default_value = ".")]
     pub(crate) plugin: PathBuf,
     /// The entries, as `latido events --json` prints them
-    #[arg(long, value_name = "FILE")]
-    pub(crate) entries: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "status")]
+    pub(crate) entries: Option<PathBuf>,
+    /// For a rule: status documents, one behind another, as `latido status --json` prints them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["entries", "keep", "batch"])]
+    pub(crate) status: Option<PathBuf>,
     /// Keep what the plugin makes in this folder: databases as NAME.db, files as NAME.txt
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,

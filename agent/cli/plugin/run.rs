@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use latido::add_entry;
+use latido::{add_entry, subject_of};
 use latido_plugin_host::Entries;
-use latido_plugin_kit::{Fed, feed};
+use latido_plugin_kit::{Answered, Fed, ask, feed};
 use latido_protocol::FORMAT_VERSION;
 use latido_protocol::journal::Entry;
+use latido_protocol::status::StatusDocument;
 use serde::Serialize;
 
 use super::tried::{Tried, not_run, workshop};
@@ -17,7 +18,7 @@ use crate::failure::{Failure, chain};
 use crate::print;
 use crate::table::one_line;
 
-const WHAT: &str = "feed entries to the plugin";
+const WHAT: &str = "run the plugin";
 
 /// `latido plugin run --json`.
 #[derive(Serialize)]
@@ -28,10 +29,61 @@ struct Listing {
     fed: Fed,
 }
 
+/// `latido plugin run --status --json`.
+#[derive(Serialize)]
+struct Answers {
+    version: u32,
+    #[serde(flatten)]
+    answered: Answered,
+}
+
 /// Carries the command out.
 pub(super) fn run(args: &PluginRunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let tried = Tried::open(&args.plugin, WHAT)?;
-    let read = read(&args.entries)?;
+    match (&args.status, &args.entries) {
+        (Some(path), _) => rule(args, path, &tried, context),
+        (None, Some(path)) => sink(args, path, &tried, context),
+        (None, None) => {
+            Err(Failure::usage(format!("cannot {WHAT}"), "nothing to run it on is given", "give --entries"))
+        }
+    }
+}
+
+/// Asks a rule about the subjects of status documents.
+fn rule(args: &PluginRunArgs, path: &Path, tried: &Tried, context: &Context) -> Result<ExitCode, Failure> {
+    let failure = |why: String| {
+        let next = "give a file that `latido status --json` wrote";
+        Failure::usage(format!("cannot read the status in {}", path.display()), why, next)
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| failure(chain(&error)))?;
+    let mut questions = Vec::new();
+    for document in serde_json::Deserializer::from_str(&text).into_iter::<StatusDocument>() {
+        let document = document.map_err(|error| failure(error.to_string()))?;
+        questions.push((document.at.as_millis(), document.subjects.into_iter().map(subject_of).collect()));
+    }
+    let settings = tried.settings(args.settings.as_ref(), WHAT)?;
+    let answered = ask(&workshop(context, WHAT)?, &tried.plugin, settings.as_ref(), questions)
+        .map_err(|error| not_run(WHAT, &error))?;
+    let is_well = answered.answers.iter().all(|answer| answer.get("findings").is_some());
+    if args.json {
+        print::json(&Answers { version: FORMAT_VERSION, answered })?;
+    } else {
+        let mut text = String::new();
+        for (number, answer) in (1..).zip(&answered.answers) {
+            text.push_str(&format!("{number}: {}\n", one_line(&answer.to_string())));
+        }
+        for line in &answered.logs {
+            text.push_str(&format!("  log {}\n", one_line(line)));
+        }
+        text.push_str(&format!("{} fuel, {} KiB of memory\n", answered.fuel, answered.memory.div_ceil(1024)));
+        print::out(&text)?;
+    }
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Feeds entries to a sink.
+fn sink(args: &PluginRunArgs, path: &Path, tried: &Tried, context: &Context) -> Result<ExitCode, Failure> {
+    let read = read(path)?;
     let settings = tried.settings(args.settings.as_ref(), WHAT)?;
     let batch = |skip: usize, count: usize| {
         let journal = read.first().map(|entry| entry.agent.as_str()).unwrap_or("recorded");

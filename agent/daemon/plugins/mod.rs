@@ -29,6 +29,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::compile::OwnProgram;
 pub use entries::add as add_entry;
+pub use subjects::to_guest as subject_of;
 use crate::driver_thread::DriverHandle;
 use crate::settings::Settings;
 use loading::Loader;

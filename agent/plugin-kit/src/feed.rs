@@ -4,14 +4,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use latido_plugin_host::Entries;
+use latido_plugin_host::{Entries, Kind, Subject};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::case::NOW_MS;
+use crate::case::{Action, NOW_MS};
 use crate::delivery::{Delivered, deliver};
 use crate::plugin::Plugin;
 use crate::stage::{Place, Running, Setting, StageError, Workshop};
+use crate::told;
 
 /// Why nothing was fed.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +26,16 @@ pub enum FeedError {
         /// what it is
         kind: String,
     },
+    /// Only rules are asked about subjects.
+    #[error("ask `{plugin}` about subjects: it is a {kind}, and only a rule is asked")]
+    NoRule {
+        /// the plugin
+        plugin: String,
+        /// what it is
+        kind: String,
+    },
     /// The plugin cannot be run at all.
-    #[error("feed entries to the plugin")]
+    #[error("run the plugin")]
     Stage(#[source] StageError),
     /// What it made cannot be kept.
     #[error("keep what it made as {}", path.display())]
@@ -96,6 +105,48 @@ pub fn feed(
         fuel: costs.fuel,
         memory: costs.memory_peak,
         kept: keep.map_or(Ok(Vec::new()), |folder| kept(&place, plugin, folder))?,
+    })
+}
+
+/// What a rule answered.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answered {
+    /// its answer to each question: `{"findings": […]}`, `{"error": …}` or `{"fault": …}`
+    pub answers: Vec<Value>,
+    /// what it logged
+    pub logs: Vec<String>,
+    /// instructions that it ran
+    pub fuel: u64,
+    /// the most memory that it had, in bytes
+    pub memory: usize,
+}
+
+/// Asks a rule about subjects, as they were at each of some moments.
+///
+/// # Errors
+///
+/// Fails where the plugin is no rule, or cannot be run.
+pub fn ask(
+    workshop: &Workshop,
+    plugin: &Plugin,
+    settings: Option<&Value>,
+    questions: Vec<(u64, Vec<Subject>)>,
+) -> Result<Answered, FeedError> {
+    if plugin.kind != Kind::Rule {
+        return Err(FeedError::NoRule { plugin: plugin.name.clone(), kind: plugin.kind.to_string() });
+    }
+    let place = Place::new(plugin).map_err(FeedError::Stage)?;
+    let setting = Setting::new(settings.cloned().unwrap_or_else(|| json!({})), NOW_MS, 0);
+    workshop.runtime.block_on(async {
+        let running = place.load(&workshop.host, plugin, &setting).await;
+        let mut running = running.map_err(|error| FeedError::Stage(StageError::Load(error)))?;
+        let mut answers = Vec::new();
+        for (now, subjects) in questions {
+            answers.push(told::outcome(&running.call(&Action::Evaluate(now, subjects)).await));
+        }
+        let costs = running.costs();
+        let logs = place.onlooker.take_logs();
+        Ok(Answered { answers, logs, fuel: costs.fuel, memory: costs.memory_peak })
     })
 }
 

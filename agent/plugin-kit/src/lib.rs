@@ -25,7 +25,7 @@ pub use bench::{BenchError, Excess, Figures, bench};
 pub use case::{Case, CaseError, NOW_MS};
 pub use chaos::{ChaosPlan, Mishap, Round, chaos};
 pub use delivery::Delivered;
-pub use feed::{Fed, FeedError, feed};
+pub use feed::{Answered, Fed, FeedError, ask, feed};
 pub use format::{junit, tap};
 pub use plugin::{Plugin, PluginError};
 pub use project::{Language, Project, ProjectError};
