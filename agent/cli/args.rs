@@ -19,7 +19,10 @@ mod run;
 mod values;
 
 pub(crate) use beat::BeatArgs;
-pub(crate) use plugin::{PluginArgs, PluginCommand, PluginListArgs, PluginReloadArgs};
+pub(crate) use plugin::{
+    PluginArgs, PluginBenchArgs, PluginChaosArgs, PluginCommand, PluginListArgs, PluginReloadArgs, PluginRunArgs,
+    PluginTestArgs, TestFormat,
+};
 pub(crate) use registry::{
     AssignArgs, ClaimArgs, DrainArgs, GroupArgs, GroupCommand, GroupOpenArgs, ReleaseArgs, WorkerArgs, WorkerCommand,
     WorkerListArgs, WorkerRegisterArgs,

@@ -1,7 +1,12 @@
 //! `latido plugin …`, one file for each command.
 
+mod bench;
+mod chaos;
 mod list;
 mod reload;
+mod run;
+mod test;
+mod tried;
 
 use std::process::ExitCode;
 
@@ -16,6 +21,10 @@ pub(crate) fn run(args: &PluginArgs, context: &Context) -> Result<ExitCode, Fail
     match &args.command {
         PluginCommand::List(args) => list::run(args, context),
         PluginCommand::Reload(args) => reload::run(args, context),
+        PluginCommand::Test(args) => test::run(args, context),
+        PluginCommand::Chaos(args) => chaos::run(args, context),
+        PluginCommand::Bench(args) => bench::run(args),
+        PluginCommand::Run(args) => run::run(args, context),
     }
 }
 

@@ -69,7 +69,7 @@ fn heavy(functions: usize, size: usize) -> Vec<u8> {
 #[expect(clippy::unwrap_in_result, reason = "a test fails by a panic")]
 fn load(cache: &Path, limits: Limits, component: Vec<u8>) -> Result<(), String> {
     let compiler = Arc::new(OwnProgram::at(Path::new(LATIDO), limits));
-    let host = Host::new(HostSettings { cache: cache.to_owned(), compiler: Some(compiler) }).unwrap();
+    let host = Host::new(HostSettings { cache: cache.to_owned(), compiler: Some(compiler), metered: false }).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let loaded = runtime.block_on(host.load_strategy(PluginSpec::new("heavy", Kind::Strategy, component)));
     loaded.map(drop).map_err(|error| latido_protocol::chain(&error))

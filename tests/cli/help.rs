@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 44] = [
+const COMMANDS: [&str; 48] = [
     "run",
     "wait",
     "status",
@@ -39,8 +39,12 @@ const COMMANDS: [&str; 44] = [
     "orphans",
     "metrics",
     "plugin",
+    "plugin bench",
+    "plugin chaos",
     "plugin list",
     "plugin reload",
+    "plugin run",
+    "plugin test",
     "agent",
     "replay",
     "config",

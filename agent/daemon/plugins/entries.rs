@@ -7,7 +7,7 @@ use latido_protocol::status::{SubjectKind, Verdict};
 use latido_protocol::{Outcome, OutcomeKind, Progress, Span};
 
 /// Adds an entry to a batch. Its fields come in the order of `latido events --json`.
-pub(crate) fn add(batch: &mut Entries, entry: &Entry) {
+pub fn add(batch: &mut Entries, entry: &Entry) {
     let mut says = batch.add(entry.sequence, entry.at.as_millis(), entry.body.kind());
     match &entry.body {
         Body::Beat { subject, attempt, epoch, beat, progress, state, errors, spent } => {

@@ -28,6 +28,8 @@ use latido_protocol::{Span, SubjectName};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::compile::OwnProgram;
+pub use entries::add as add_entry;
+pub use subjects::to_guest as subject_of;
 use crate::driver_thread::DriverHandle;
 use crate::settings::Settings;
 use loading::Loader;
@@ -117,7 +119,7 @@ impl Registry {
             .enable_all()
             .build()?;
         let compiler = compiler.clone().map(|program| Arc::new(program) as Arc<dyn Compiler>);
-        let host = Host::new(HostSettings { cache: state.plugins().join("compiled"), compiler })
+        let host = Host::new(HostSettings { cache: state.plugins().join("compiled"), compiler, metered: false })
             .map_err(std::io::Error::other)?;
         let (ends, ended) = watch::channel(false);
         let statuses = Statuses::default();

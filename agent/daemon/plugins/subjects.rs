@@ -7,7 +7,7 @@ use latido_protocol::status::SubjectStatus;
 use super::entries;
 
 /// A subject in the package's words.
-pub(crate) fn to_guest(status: SubjectStatus) -> types::Subject {
+pub fn to_guest(status: SubjectStatus) -> types::Subject {
     let attribute = |key: &str, value: String| types::Attribute { key: key.to_owned(), value };
     let mut attributes =
         vec![attribute("phase", status.phase.to_string()), attribute("pickups", status.pickups.to_string())];

@@ -12,8 +12,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-use crate::spec::{Grants, Limits};
+use crate::fixed::Fixed;
+use crate::probe::Watch;
+use crate::spec::{Grants, PluginSpec};
 use crate::state::StateStore;
 
 /// What one plugin was granted. It outlives the plugin's instances, and what they opened stays open.
@@ -25,20 +28,35 @@ pub(crate) struct Capabilities {
     pub(crate) http: Option<Arc<http::Client>>,
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) workspace: Option<workspace::Workspace>,
+    pub(crate) fixed: Option<Fixed>,
+    /// who looks on, where somebody does
+    pub(crate) watch: Option<Arc<Watch>>,
+    pub(crate) meter: Arc<Meter>,
+}
+
+/// What the instances of one plugin used.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    pub(crate) memory_peak: AtomicUsize,
+    pub(crate) fuel: AtomicU64,
 }
 
 impl Capabilities {
-    pub(crate) fn new(plugin: &str, grants: Grants, limits: &Limits) -> Self {
+    pub(crate) fn new(spec: &PluginSpec, grants: Grants) -> Self {
+        let limits = &spec.limits;
         let databases = grants.sql.into_iter();
         let files = grants.files.into_iter();
         Self {
-            plugin: plugin.into(),
+            plugin: spec.name.as_str().into(),
             logged: Arc::default(),
             databases: databases.map(|(name, grant)| (name, sql::Database::new(grant, limits))).collect(),
             files: files.map(|(name, grant)| (name, files::AppendFile::new(grant))).collect(),
             http: grants.http.map(|grant| Arc::new(http::Client::new(grant, limits))),
             state: grants.state,
             workspace: grants.workspace.map(workspace::Workspace::new),
+            fixed: spec.fixed,
+            watch: spec.probe.clone().map(|probe| Arc::new(Watch::new(probe))),
+            meter: Arc::default(),
         }
     }
 }

@@ -13,4 +13,8 @@ pub struct Costs {
     pub busy: Duration,
     /// Linear memory of the instance as it is, in bytes; 0 where there is none.
     pub memory: usize,
+    /// The most linear memory that an instance of it has had, in bytes.
+    pub memory_peak: usize,
+    /// Instructions that it ran, where the host is metered; 0 elsewhere. Those of a call that was given up are not in it.
+    pub fuel: u64,
 }

@@ -17,21 +17,23 @@ const FIBER_STACK: usize = 2 << 20;
 /// The engine with its ticker. There is one in a host, made when the first plugin is loaded.
 pub(crate) struct Machine {
     pub(crate) engine: Engine,
+    /// Whether guests count the instructions that they run.
+    pub(crate) metered: bool,
     /// Names what compiled code depends on: version and settings of the engine, and the processor.
     pub(crate) compatibility: String,
     ticker: Arc<Ticker>,
 }
 
 impl Machine {
-    pub(crate) fn new() -> wasmtime::Result<Self> {
-        let engine = engine()?;
+    pub(crate) fn new(metered: bool) -> wasmtime::Result<Self> {
+        let engine = engine(metered)?;
         let mut hasher = DigestHasher(Sha256::new());
         std::hash::Hash::hash(&engine.precompile_compatibility_hash(), &mut hasher);
         let compatibility = hasher.0.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let ticker = Arc::new(Ticker::default());
         let (ticking, weak) = (Arc::clone(&ticker), engine.weak());
         thread::Builder::new().name("latido-ticker".to_owned()).spawn(move || ticking.run(&weak))?;
-        Ok(Self { engine, compatibility, ticker })
+        Ok(Self { engine, metered, compatibility, ticker })
     }
 
     /// Lets the epoch tick until the answer is dropped.
@@ -42,8 +44,9 @@ impl Machine {
 }
 
 /// The engine that runs plugins, and that compiles them in whatever process.
-fn engine() -> wasmtime::Result<Engine> {
+fn engine(metered: bool) -> wasmtime::Result<Engine> {
     let mut config = Config::new();
+    config.consume_fuel(metered);
     config.epoch_interruption(true);
     // The interfaces are synchronous, and asynchronous components make every call slower.
     config.concurrency_support(false);
@@ -59,7 +62,7 @@ fn engine() -> wasmtime::Result<Engine> {
 ///
 /// In the compiler's words.
 pub fn compile(component: &[u8]) -> Result<Vec<u8>, String> {
-    engine().and_then(|engine| engine.precompile_component(component)).map_err(|error| format!("{error:#}"))
+    engine(false).and_then(|engine| engine.precompile_component(component)).map_err(|error| format!("{error:#}"))
 }
 
 impl Drop for Machine {

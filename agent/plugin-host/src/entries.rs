@@ -20,7 +20,8 @@ macro_rules! fields {
                 match self { $(Self::$field => $name,)* }
             }
 
-            const fn holds(self) -> ValueKind {
+            /// What its values are.
+            pub const fn holds(self) -> ValueKind {
                 match self { $(Self::$field => ValueKind::$holds,)* }
             }
         }
@@ -170,7 +171,7 @@ impl Entries {
     }
 
     /// The numbers of the entries, in their order.
-    pub(crate) fn sequences(&self) -> &[u64] {
+    pub fn sequences(&self) -> &[u64] {
         &self.batch.sequences
     }
 

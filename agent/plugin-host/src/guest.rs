@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
@@ -15,9 +16,10 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use crate::bindings::v0_2::sink::latido::plugin::log::Level;
 use crate::bindings::v0_2::sink::latido::plugin::{journal, types};
-use crate::capability::Capabilities;
 use crate::capability::log::LogBook;
+use crate::capability::{Capabilities, Meter};
 use crate::engine::TICK;
+use crate::probe::Watch;
 use crate::spec::Limits;
 
 /// How much of what a guest said last is kept for the message about its end.
@@ -50,15 +52,26 @@ impl Guest {
     pub(crate) fn new(capabilities: Arc<Capabilities>, limits: &Limits) -> Self {
         let words = Words::default();
         // No files, no environment, no arguments, no network: WASI is there for languages that need its names.
-        let wasi = WasiCtxBuilder::new().stdout(words.clone()).stderr(words.clone()).build();
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.stdout(words.clone()).stderr(words.clone());
+        if let Some(fixed) = capabilities.fixed {
+            fixed.set(&mut wasi);
+        }
+        let wasi = wasi.build();
         let mut table = ResourceTable::new();
         table.set_max_capacity(HANDLES);
         let ticks_max = u32::try_from(limits.cpu.as_millis() / TICK.as_millis()).unwrap_or(u32::MAX);
         Self {
             wasi,
             table,
-            memory: MemoryLimiter { limit: limits.memory, memory: 0, elements: 0, refused: false },
-            log: LogBook::new(capabilities.plugin.clone(), Arc::clone(&capabilities.logged), limits),
+            memory: MemoryLimiter {
+                limit: limits.memory,
+                memory: 0,
+                elements: 0,
+                refused: false,
+                meter: Arc::clone(&capabilities.meter),
+            },
+            log: LogBook::new(&capabilities, limits),
             words,
             capabilities,
             directory: None,
@@ -72,6 +85,11 @@ impl Guest {
         self.ticks = 0;
         self.directory = None;
         self.log.begin();
+    }
+
+    /// Who looks on at what it asks of the host, where somebody does.
+    pub(crate) fn watch(&self) -> Option<Arc<Watch>> {
+        self.capabilities.watch.clone()
     }
 
     /// Counts a tick of computing, and ends the guest when it has had its share.
@@ -123,6 +141,7 @@ pub(crate) struct MemoryLimiter {
     elements: usize,
     /// whether more was asked for than there is
     pub(crate) refused: bool,
+    meter: Arc<Meter>,
 }
 
 impl ResourceLimiter for MemoryLimiter {
@@ -134,6 +153,7 @@ impl ResourceLimiter for MemoryLimiter {
         }
         if maximum.is_none_or(|maximum| desired <= maximum) {
             self.memory = sum;
+            self.meter.memory_peak.fetch_max(sum, Ordering::Relaxed);
         }
         Ok(true)
     }

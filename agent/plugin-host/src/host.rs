@@ -31,11 +31,15 @@ pub struct HostSettings {
     pub cache: PathBuf,
     /// Who compiles what is not in it; `None`: this process, without limits.
     pub compiler: Option<Arc<dyn Compiler>>,
+    /// Whether plugins count the instructions that they run, as fuel: the same for the same work on every machine. They are
+    /// slower by about a third then, and this process compiles them itself.
+    pub metered: bool,
 }
 
 /// Loads plugins. Cheap to make: the engine comes with the first plugin.
 pub struct Host {
     cache: Cache,
+    metered: bool,
     machine: Mutex<Option<Arc<Machine>>>,
 }
 
@@ -46,7 +50,9 @@ impl Host {
     ///
     /// Fails where the cache folder cannot be made, or is not this user's alone.
     pub fn new(settings: HostSettings) -> Result<Self, HostError> {
-        Ok(Self { cache: Cache::open(&settings.cache, settings.compiler)?, machine: Mutex::new(None) })
+        let HostSettings { cache, compiler, metered } = settings;
+        let compiler = compiler.filter(|_| !metered);
+        Ok(Self { cache: Cache::open(&cache, compiler)?, metered, machine: Mutex::new(None) })
     }
 
     /// Loads a sink, and starts and configures its first instance.
@@ -97,7 +103,7 @@ impl Host {
             message: format!("{error:#}"),
         };
         let ready = link::<W>(&machine, &component, version).map_err(mismatch)?;
-        let capabilities = Arc::new(Capabilities::new(&spec.name, grants, &spec.limits));
+        let capabilities = Arc::new(Capabilities::new(&spec, grants));
         let settings = spec.settings.to_string();
         let mut plugin = Plugin::new(named(), spec.limits.clone(), version, machine, ready, settings, capabilities);
         let description = plugin.start().await.map_err(|source| LoadError::Start { plugin: named(), source })?;
@@ -109,7 +115,7 @@ impl Host {
         if let Some(machine) = &*slot {
             return Ok(Arc::clone(machine));
         }
-        let machine = Arc::new(Machine::new()?);
+        let machine = Arc::new(Machine::new(self.metered)?);
         *slot = Some(Arc::clone(&machine));
         Ok(machine)
     }

@@ -1,6 +1,7 @@
 //! One plugin with its warm instance: every call has its limits, and a fault costs the instance and nothing else.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use wasmtime::{Store, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
@@ -17,6 +18,9 @@ use crate::world::{Answer, Description, Kinded, Ready};
 
 /// The part of its memory that an instance may hold after a call; above it, it is replaced, since memory never shrinks.
 const MEMORY_KEPT: (usize, usize) = (3, 4);
+
+/// More fuel than anything uses.
+const FUEL: u64 = u64::MAX;
 
 /// Frames of a guest's stack that a message about a trap shows.
 const FRAMES: usize = 8;
@@ -68,6 +72,12 @@ impl<W: Kinded + ?Sized> Plugin<W> {
         self.call("describe", &(), |world, store, ()| world.describe(store)).await
     }
 
+    /// Makes another instance in the place of the one that is there.
+    pub(crate) async fn restart(&mut self) -> Result<(), CallError> {
+        self.instance = None;
+        self.start().await.map(drop)
+    }
+
     /// Whether there is a warm instance.
     pub(crate) fn is_warm(&self) -> bool {
         self.instance.is_some()
@@ -91,7 +101,7 @@ impl<W: Kinded + ?Sized> Plugin<W> {
         self.costs.memory = 0;
         let begun = clock::now();
         let mut stage = function;
-        let called = tokio::time::timeout(wall, async {
+        let work = async {
             let mut instance = match warm {
                 Some(instance) => instance,
                 None => mould.instantiate(&mut stage).await?,
@@ -100,15 +110,26 @@ impl<W: Kinded + ?Sized> Plugin<W> {
             prepare(&mut instance.store);
             let answer = work(&*instance.world, &mut instance.store, input).await;
             instance.store.data_mut().tell_said();
+            mould.count(&mut instance.store);
             match answer {
                 Ok(answer) => Ok((instance, answer)),
                 Err(error) => Err(mould.fault(function, classify(&error, instance.store.data(), &mould.limits))),
             }
+        };
+        let called = tokio::time::timeout(wall, async {
+            tokio::select! {
+                biased;
+                done = work => Ok(done),
+                kind = mould.ended() => Err(kind),
+            }
         })
         .await;
+        let meter = &mould.capabilities.meter;
+        self.costs.memory_peak = meter.memory_peak.load(Ordering::Relaxed);
+        self.costs.fuel = meter.fuel.load(Ordering::Relaxed);
         self.costs.busy += clock::now().saturating_duration_since(begun);
-        let (mut instance, answer) =
-            called.unwrap_or_else(|_| Err(mould.fault(stage, FaultKind::WallDeadline(wall))))?;
+        let called = called.unwrap_or(Err(FaultKind::WallDeadline(wall)));
+        let (mut instance, answer) = called.unwrap_or_else(|kind| Err(mould.fault(stage, kind)))?;
         instance.calls += 1;
         let memory_max = mould.limits.memory / MEMORY_KEPT.1 * MEMORY_KEPT.0;
         let memory = instance.store.data().memory.memory;
@@ -132,6 +153,23 @@ impl<W: Kinded + ?Sized> Mould<W> {
         CallError::Fault(Fault { plugin: self.name.clone(), function, kind })
     }
 
+    /// Waits until whoever looks on ends the guest; for ever where nobody does.
+    async fn ended(&self) -> FaultKind {
+        match &self.capabilities.watch {
+            Some(watch) => watch.ended().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Counts the fuel that was used, and fills it up.
+    fn count(&self, store: &mut Store<Guest>) {
+        if self.machine.metered {
+            let used = FUEL.saturating_sub(store.get_fuel().unwrap_or(FUEL));
+            self.capabilities.meter.fuel.fetch_add(used, Ordering::Relaxed);
+            fuel(store);
+        }
+    }
+
     /// Makes an instance and configures it. Limits hold from its first instruction.
     async fn instantiate(&self, stage: &mut &'static str) -> Result<Instance<W>, CallError> {
         *stage = "instantiate";
@@ -141,6 +179,9 @@ impl<W: Kinded + ?Sized> Mould<W> {
         store.epoch_deadline_callback(Guest::tick);
         store.set_hostcall_fuel(self.limits.hostcall);
         store.set_max_component_handles(HANDLES);
+        if self.machine.metered {
+            fuel(&mut store);
+        }
         prepare(&mut store);
         let world = match self.ready.instantiate(&mut store).await {
             Ok(world) => world,
@@ -148,12 +189,20 @@ impl<W: Kinded + ?Sized> Mould<W> {
         };
         *stage = "configure";
         prepare(&mut store);
-        match world.configure(&mut store, &self.settings).await {
+        let configured = world.configure(&mut store, &self.settings).await;
+        self.count(&mut store);
+        match configured {
             Ok(Ok(())) => Ok(Instance { store, world, calls: 0 }),
             Ok(Err(answer)) => Err(CallError::Plugin { plugin: self.name.clone(), answer }),
             Err(error) => Err(self.fault(stage, classify(&error, store.data(), &self.limits))),
         }
     }
+}
+
+/// Fills the fuel up: it is counted, never a limit.
+fn fuel(store: &mut Store<Guest>) {
+    // Fails where the engine has none, which a metered one has.
+    drop(store.set_fuel(FUEL));
 }
 
 /// Begins a call: its deadline is a tick from here, and what is counted starts again.

@@ -8,7 +8,7 @@
 //! # async fn example(component: Vec<u8>, entries: latido_plugin_host::Entries) -> Result<(), Box<dyn std::error::Error>> {
 //! use latido_plugin_host::{Host, HostSettings, Kind, PluginSpec};
 //!
-//! let host = Host::new(HostSettings { cache: "/var/cache/latido".into(), compiler: None })?;
+//! let host = Host::new(HostSettings { cache: "/var/cache/latido".into(), compiler: None, metered: false })?;
 //! let mut spec = PluginSpec::new("history", Kind::Sink, component);
 //! spec.grants.sql.insert("main".to_owned(), "history.db".into());
 //! let mut sink = host.load_sink(spec).await?;
@@ -25,11 +25,13 @@ mod delivery;
 mod engine;
 mod entries;
 mod error;
+mod fixed;
 mod guest;
 mod host;
 mod instance;
 mod manifest;
 mod plugins;
+mod probe;
 mod spec;
 mod state;
 mod web;
@@ -43,9 +45,11 @@ pub use delivery::{Delivery, Next, Progress as DeliveryProgress};
 pub use engine::compile;
 pub use entries::{Entries, Field, Says};
 pub use error::{CallError, Fault, FaultKind, HostError, LoadError, PluginError};
+pub use fixed::Fixed;
 pub use host::{COMPONENT_MAX, Host, HostSettings};
 pub use manifest::{MANIFEST_SECTION, Manifest};
 pub use plugins::{Loaded, Rule, Sink, Strategy};
+pub use probe::{Asked, Probe, RefusalKind, Ruling, Then};
 pub use spec::{Durability, FileGrant, Grants, Kind, Limits, PluginSpec, SqlGrant, WorkspaceGrant};
 pub use state::{MemoryState, SHARE, StateFault, StateStore};
 pub use web::{HttpGrant, LookingUp, Names, Secret, SystemNames};
@@ -53,6 +57,7 @@ pub use world::Description;
 
 pub use bindings::v0_2::rule::exports::latido::plugin::rule::Finding;
 pub use bindings::v0_2::sink::exports::latido::plugin::sink::{Acknowledgement, Refusal};
+pub use bindings::v0_2::sink::latido::plugin::journal::ValueKind;
 pub use bindings::v0_2::sink::latido::plugin::types::{
     Attribute, Outcome, Progress, Severity, Subject, SubjectKind, Usage, Verdict,
 };

@@ -66,6 +66,15 @@ macro_rules! about {
                 self.plugin.costs
             }
 
+            /// Ends its instance and makes another, as a fault would.
+            ///
+            /// # Errors
+            ///
+            /// The plugin's own answer to its settings, or its fault.
+            pub async fn restart(&mut self) -> Result<(), CallError> {
+                self.plugin.restart().await
+            }
+
             /// Whether its instance is still there; after a fault there is none until the next call.
             pub fn is_warm(&self) -> bool {
                 self.plugin.is_warm()

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::fixed::Fixed;
+use crate::probe::Probe;
 use crate::state::StateStore;
 use crate::web::HttpGrant;
 
@@ -61,6 +63,10 @@ pub struct PluginSpec {
     pub grants: Grants,
     /// Where the host ends what it does.
     pub limits: Limits,
+    /// A clock that stands and randomness that is known, in place of the machine's.
+    pub fixed: Option<Fixed>,
+    /// Who sees what it asks of the host, and may answer in the host's place.
+    pub probe: Option<Arc<dyn Probe>>,
 }
 
 impl PluginSpec {
@@ -73,6 +79,8 @@ impl PluginSpec {
             settings: serde_json::Value::Object(serde_json::Map::new()),
             grants: Grants::default(),
             limits: Limits::of(kind),
+            fixed: None,
+            probe: None,
         }
     }
 }

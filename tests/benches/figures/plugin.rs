@@ -30,7 +30,7 @@ struct Ground<'a> {
 
 impl Ground<'_> {
     fn host(&self) -> anyhow::Result<Host> {
-        Ok(Host::new(HostSettings { cache: self.place.path("compiled"), compiler: None })?)
+        Ok(Host::new(HostSettings { cache: self.place.path("compiled"), compiler: None, metered: false })?)
     }
 
     fn load(&self, host: &Host, component: &str) -> anyhow::Result<Sink> {

@@ -49,7 +49,7 @@ pub(crate) fn measure(place: &Place, table: &mut Table) -> anyhow::Result<()> {
     let component = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/components/sqlite.wasm"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let through = place.path("through.db");
-    let host = Host::new(HostSettings { cache: place.path("compiled"), compiler: None })?;
+    let host = Host::new(HostSettings { cache: place.path("compiled"), compiler: None, metered: false })?;
     let mut spec = PluginSpec::new("history", Kind::Sink, component);
     spec.limits.cpu = CPU;
     spec.grants.sql.insert("main".to_owned(), through.clone().into());

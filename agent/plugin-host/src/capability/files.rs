@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::FileId;
@@ -29,26 +30,32 @@ impl AppendFile {
 
 impl Host for Guest {
     async fn append(&mut self, file: String, lines: String) -> Result<(), FileError> {
-        let Some(granted) = self.capabilities.files.get(&file) else {
-            return Err(FileError::Denied(format!("the file `{file}` is not granted")));
-        };
-        if lines.is_empty() {
-            return Ok(());
+        let Some(watch) = self.watch() else { return append_lines(self, file, lines).await };
+        let arguments = json!({ "file": file, "lines": lines });
+        watch.around("files", "append", arguments, append_lines(self, file, lines)).await
+    }
+}
+
+async fn append_lines(guest: &mut Guest, file: String, lines: String) -> Result<(), FileError> {
+    let Some(granted) = guest.capabilities.files.get(&file) else {
+        return Err(FileError::Denied(format!("the file `{file}` is not granted")));
+    };
+    if lines.is_empty() {
+        return Ok(());
+    }
+    if !lines.ends_with('\n') {
+        return Err(FileError::Failed("the last line does not end with a line feed".to_owned()));
+    }
+    let grant = granted.grant.clone();
+    let mut slot = Arc::clone(&granted.open).lock_owned().await;
+    let done = tokio::task::spawn_blocking(move || append(&mut slot, &grant, &lines)).await;
+    match done {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+            Err(FileError::Full)
         }
-        if !lines.ends_with('\n') {
-            return Err(FileError::Failed("the last line does not end with a line feed".to_owned()));
-        }
-        let grant = granted.grant.clone();
-        let mut slot = Arc::clone(&granted.open).lock_owned().await;
-        let done = tokio::task::spawn_blocking(move || append(&mut slot, &grant, &lines)).await;
-        match done {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
-                Err(FileError::Full)
-            }
-            Ok(Err(error)) => Err(FileError::Failed(error.to_string())),
-            Err(_) => Err(FileError::Failed("the host failed at the file".to_owned())),
-        }
+        Ok(Err(error)) => Err(FileError::Failed(error.to_string())),
+        Err(_) => Err(FileError::Failed("the host failed at the file".to_owned())),
     }
 }
 

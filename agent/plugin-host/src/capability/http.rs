@@ -137,11 +137,17 @@ fn readable(answer: exchange::Answer) -> Response {
 
 impl Host for Guest {
     async fn send(&mut self, request: Request) -> Result<Response, HttpError> {
-        let Some(client) = self.capabilities.http.as_ref().map(Arc::clone) else {
-            return Err(HttpError::Denied("`http` is not granted".to_owned()));
-        };
-        let asked = request.within.map_or(client.within, Duration::from_millis);
-        let within = asked.min(client.within);
-        tokio::time::timeout(within, client.send(request)).await.unwrap_or(Err(HttpError::Timeout))
+        let Some(watch) = self.watch() else { return send_one(self, request).await };
+        let arguments = crate::probe::request(&request);
+        watch.around("http", "send", arguments, send_one(self, request)).await
     }
+}
+
+async fn send_one(guest: &mut Guest, request: Request) -> Result<Response, HttpError> {
+    let Some(client) = guest.capabilities.http.as_ref().map(Arc::clone) else {
+        return Err(HttpError::Denied("`http` is not granted".to_owned()));
+    };
+    let asked = request.within.map_or(client.within, Duration::from_millis);
+    let within = asked.min(client.within);
+    tokio::time::timeout(within, client.send(request)).await.unwrap_or(Err(HttpError::Timeout))
 }

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::bindings::v0_2::sink::latido::plugin::log::{Host, Level};
+use crate::capability::Capabilities;
 use crate::clock;
 use crate::guest::Guest;
+use crate::probe::Watch;
 use crate::spec::Limits;
 
 /// Lines a second that a plugin may log over a longer time.
@@ -44,6 +46,7 @@ impl Rate {
 pub(crate) struct LogBook {
     plugin: Arc<str>,
     rate: Arc<Rate>,
+    watch: Option<Arc<Watch>>,
     line_max: usize,
     bytes_max: usize,
     lines_max: usize,
@@ -53,10 +56,11 @@ pub(crate) struct LogBook {
 }
 
 impl LogBook {
-    pub(crate) fn new(plugin: Arc<str>, rate: Arc<Rate>, limits: &Limits) -> Self {
+    pub(crate) fn new(capabilities: &Capabilities, limits: &Limits) -> Self {
         Self {
-            plugin,
-            rate,
+            plugin: Arc::clone(&capabilities.plugin),
+            rate: Arc::clone(&capabilities.logged),
+            watch: capabilities.watch.clone(),
             line_max: limits.log_line,
             bytes_max: limits.log_call,
             lines_max: limits.log_lines,
@@ -75,6 +79,9 @@ impl LogBook {
     /// Writes one line, cut and escaped, or counts it as dropped.
     pub(crate) fn write(&mut self, level: Level, message: &str) {
         let message = printable(message, self.line_max);
+        if let Some(watch) = &self.watch {
+            watch.logged(name(level), &message);
+        }
         let is_within_call = self.lines < self.lines_max && self.bytes + message.len() <= self.bytes_max;
         if !is_within_call || !self.rate.allows(message.len()) {
             self.dropped += 1;
@@ -100,6 +107,15 @@ impl LogBook {
             );
             self.dropped = 0;
         }
+    }
+}
+
+fn name(level: Level) -> &'static str {
+    match level {
+        Level::Debug => "debug",
+        Level::Info => "info",
+        Level::Warning => "warning",
+        Level::Error => "error",
     }
 }
 

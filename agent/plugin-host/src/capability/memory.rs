@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::bindings::v0_2::sink::latido::plugin::state::{Host, StateError};
 use crate::guest::Guest;
+use crate::probe::bytes;
 use crate::state::{StateFault, StateStore};
 
 /// A key is a name, not a document.
@@ -14,14 +17,26 @@ const VALUE_MAX: usize = 256 << 10;
 
 impl Host for Guest {
     async fn get(&mut self, key: String) -> Result<Option<Vec<u8>>, StateError> {
-        with_store(self, move |store, plugin| store.read(plugin, &key)).await
+        let arguments = self.watch().map(|watch| (watch, json!({ "key": key })));
+        let work = with_store(self, move |store, plugin| store.read(plugin, &key));
+        match arguments {
+            None => work.await,
+            Some((watch, arguments)) => watch.around("state", "get", arguments, work).await,
+        }
     }
 
     async fn set(&mut self, key: String, value: Option<Vec<u8>>) -> Result<(), StateError> {
-        if key.len() > KEY_MAX || value.as_ref().is_some_and(|value| value.len() > VALUE_MAX) {
-            return Err(StateError::Full);
+        let told = |value: &Option<Vec<u8>>| value.as_deref().map_or(serde_json::Value::Null, bytes);
+        let arguments = self.watch().map(|watch| (watch, json!({ "key": key, "value": told(&value) })));
+        let too_large = key.len() > KEY_MAX || value.as_ref().is_some_and(|value| value.len() > VALUE_MAX);
+        let work = with_store(self, move |store, plugin| match too_large {
+            true => Err(StateFault::Full),
+            false => store.write(plugin, &key, value.as_deref()),
+        });
+        match arguments {
+            None => work.await,
+            Some((watch, arguments)) => watch.around("state", "set", arguments, work).await,
         }
-        with_store(self, move |store, plugin| store.write(plugin, &key, value.as_deref())).await
     }
 }
 

@@ -13,11 +13,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, ToSql};
+use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::FileId;
 use crate::bindings::v0_2::sink::latido::plugin::sql::{Host, SqlError, Step, Value};
 use crate::guest::Guest;
+use crate::probe::sql_row;
 use crate::spec::{Durability, Limits, SqlGrant};
 use authorizer::Authorizer;
 use rows::Packed;
@@ -117,6 +119,16 @@ pub(crate) async fn execute_each(
     statement: String,
     rows: Rows,
 ) -> Result<u64, SqlError> {
+    let Some(watch) = guest.watch() else { return execute_rows(guest, database, statement, rows).await };
+    let mut arguments = json!({ "database": database, "statement": statement });
+    match rows.as_slice() {
+        [row] => arguments["parameters"] = sql_row(row),
+        rows => arguments["rows"] = rows.iter().map(|row| sql_row(row)).collect(),
+    }
+    watch.around("sql", "execute", arguments, execute_rows(guest, database, statement, rows)).await
+}
+
+async fn execute_rows(guest: &mut Guest, database: String, statement: String, rows: Rows) -> Result<u64, SqlError> {
     let Some(granted) = guest.capabilities.databases.get(&database) else { return Err(not_granted(&database)) };
     granted
         .with(move |open| {
@@ -139,15 +151,33 @@ impl Host for Guest {
     }
 
     async fn execute_all(&mut self, database: String, steps: Vec<Step>) -> Result<u64, SqlError> {
-        let Some(granted) = self.capabilities.databases.get(&database) else { return Err(not_granted(&database)) };
-        granted.with(move |open| in_transaction(open, |connection, refused| run_all(connection, &steps, refused))).await
+        let Some(watch) = self.watch() else { return execute_steps(self, database, steps).await };
+        let told = |step: &Step| json!({ "statement": step.statement, "rows": rows::told(&step.rows) });
+        let arguments = json!({ "database": database, "steps": steps.iter().map(told).collect::<Vec<_>>() });
+        watch.around("sql", "execute-all", arguments, execute_steps(self, database, steps)).await
     }
 
     async fn query(&mut self, database: String, statement: String, parameters: Vec<Value>) -> Result<Rows, SqlError> {
-        let Some(granted) = self.capabilities.databases.get(&database) else { return Err(not_granted(&database)) };
-        let result_max = granted.result_max;
-        granted.with(move |open| query(open, &statement, &parameters, result_max)).await
+        let Some(watch) = self.watch() else { return query_rows(self, database, statement, parameters).await };
+        let arguments = json!({ "database": database, "statement": statement, "parameters": sql_row(&parameters) });
+        watch.around("sql", "query", arguments, query_rows(self, database, statement, parameters)).await
     }
+}
+
+async fn execute_steps(guest: &mut Guest, database: String, steps: Vec<Step>) -> Result<u64, SqlError> {
+    let Some(granted) = guest.capabilities.databases.get(&database) else { return Err(not_granted(&database)) };
+    granted.with(move |open| in_transaction(open, |connection, refused| run_all(connection, &steps, refused))).await
+}
+
+async fn query_rows(
+    guest: &mut Guest,
+    database: String,
+    statement: String,
+    parameters: Vec<Value>,
+) -> Result<Rows, SqlError> {
+    let Some(granted) = guest.capabilities.databases.get(&database) else { return Err(not_granted(&database)) };
+    let result_max = granted.result_max;
+    granted.with(move |open| query(open, &statement, &parameters, result_max)).await
 }
 
 fn not_granted(database: &str) -> SqlError {

@@ -7,10 +7,12 @@ mod beneath;
 
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::bindings::v0_2::strategy::latido::plugin::workspace::{Entry, Host, Listed, WorkspaceError};
 use crate::guest::Guest;
+use crate::probe::{Told, Watch};
 use crate::spec::WorkspaceGrant;
 
 use beneath::Directory;
@@ -30,28 +32,44 @@ impl Workspace {
 
 impl Host for Guest {
     async fn look(&mut self, path: String) -> Result<Entry, WorkspaceError> {
-        in_directory(self, move |directory, _| directory.look(&path)).await
+        let seen = self.watch().map(|watch| (watch, json!({ "path": path })));
+        watched(seen, "look", in_directory(self, move |directory, _| directory.look(&path))).await
     }
 
     async fn read(&mut self, path: String, offset: u64, length: u32) -> Result<Vec<u8>, WorkspaceError> {
-        in_directory(self, move |directory, read_max| {
+        let seen = self.watch().map(|watch| (watch, json!({ "path": path, "offset": offset, "length": length })));
+        let work = in_directory(self, move |directory, read_max| {
             if length > read_max { Err(WorkspaceError::TooLarge) } else { directory.read(&path, offset, length) }
-        })
-        .await
+        });
+        watched(seen, "read", work).await
     }
 
     async fn list(&mut self, path: String) -> Result<Vec<Listed>, WorkspaceError> {
-        in_directory(self, move |directory, _| directory.list(&path)).await
+        let seen = self.watch().map(|watch| (watch, json!({ "path": path })));
+        watched(seen, "list", in_directory(self, move |directory, _| directory.list(&path))).await
     }
 }
 
 /// Reads a file that has no more bytes than may be read at once.
 pub(crate) async fn read_whole(guest: &mut Guest, path: String) -> Result<Vec<u8>, WorkspaceError> {
-    in_directory(guest, move |directory, read_max| {
+    let seen = guest.watch().map(|watch| (watch, json!({ "path": path })));
+    let work = in_directory(guest, move |directory, read_max| {
         let bytes = directory.read(&path, 0, read_max.saturating_add(1))?;
         if bytes.len() > read_max as usize { Err(WorkspaceError::TooLarge) } else { Ok(bytes) }
-    })
-    .await
+    });
+    watched(seen, "read", work).await
+}
+
+/// Does the work, before the eyes of who looks on.
+async fn watched<T: Told>(
+    seen: Option<(Arc<Watch>, serde_json::Value)>,
+    function: &'static str,
+    work: impl Future<Output = Result<T, WorkspaceError>> + Send,
+) -> Result<T, WorkspaceError> {
+    match seen {
+        None => work.await,
+        Some((watch, arguments)) => watch.around("workspace", function, arguments, work).await,
+    }
 }
 
 /// Opens the directory of the call's job, and works in it on a thread that may block, so that the call's deadline holds.

@@ -24,7 +24,7 @@ impl Compiler for Counting {
 
 fn host(cache: &Path, compiler: &Arc<Counting>) -> Host {
     let compiler = Arc::clone(compiler);
-    Host::new(HostSettings { cache: cache.to_owned(), compiler: Some(compiler) }).unwrap()
+    Host::new(HostSettings { cache: cache.to_owned(), compiler: Some(compiler), metered: false }).unwrap()
 }
 
 async fn load(host: &Host) -> Result<(), LoadError> {

@@ -57,7 +57,7 @@ fn process_that_writes_until_it_is_killed() {
     let Some(folder) = env::var_os(FOLDER) else { return };
     let folder = Path::new(&folder);
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let host = Host::new(HostSettings { cache: folder.join("cache"), compiler: None }).unwrap();
+    let host = Host::new(HostSettings { cache: folder.join("cache"), compiler: None, metered: false }).unwrap();
     let mut spec = PluginSpec::new("lines", Kind::Sink, builtin("jsonl"));
     spec.grants.files.insert("main".into(), folder.join("entries.jsonl").into());
     let mut sink = runtime.block_on(host.load_sink(spec)).unwrap();

@@ -156,7 +156,7 @@ async fn compiled_code_is_kept_privately_and_used_again() {
     let written = std::fs::metadata(&first).unwrap();
     assert_eq!(written.permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::metadata(&cache).unwrap().permissions().mode() & 0o777, 0o700);
-    load(&Host::new(HostSettings { cache: cache.clone(), compiler: None }).unwrap()).await;
+    load(&Host::new(HostSettings { cache: cache.clone(), compiler: None, metered: false }).unwrap()).await;
     assert_eq!(compiled(&cache), first);
     assert_eq!(std::fs::metadata(&first).unwrap().modified().unwrap(), written.modified().unwrap());
 }
@@ -190,12 +190,15 @@ fn a_cache_that_others_can_reach_into_is_refused() {
     std::fs::create_dir(&open).unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert!(matches!(
-        Host::new(HostSettings { cache: open.clone(), compiler: None }),
+        Host::new(HostSettings { cache: open.clone(), compiler: None, metered: false }),
         Err(HostError::ForeignCache { .. })
     ));
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o700)).unwrap();
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&open, &link).unwrap();
-    assert!(matches!(Host::new(HostSettings { cache: link, compiler: None }), Err(HostError::ForeignCache { .. })));
-    assert!(Host::new(HostSettings { cache: open, compiler: None }).is_ok());
+    assert!(matches!(
+        Host::new(HostSettings { cache: link, compiler: None, metered: false }),
+        Err(HostError::ForeignCache { .. })
+    ));
+    assert!(Host::new(HostSettings { cache: open, compiler: None, metered: false }).is_ok());
 }

@@ -10,6 +10,7 @@ mod killed;
 mod limits;
 mod loading;
 mod logs;
+mod probing;
 mod rules;
 mod server;
 mod sizes;

@@ -21,7 +21,8 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let host = Host::new(HostSettings { cache: folder.path().join("cache"), compiler: None }).unwrap();
+        let host =
+            Host::new(HostSettings { cache: folder.path().join("cache"), compiler: None, metered: false }).unwrap();
         Self { folder, host }
     }
 

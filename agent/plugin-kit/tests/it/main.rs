@@ -1,3 +1,10 @@
 //! What an author meets, from the first project to a plugin that is installed.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod builtin;
+mod cases;
+mod chaos;
+mod conformance;
 mod project;
+mod support;
+mod watching;

@@ -3,7 +3,8 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, ToSql};
 
-use crate::bindings::v0_2::sink::latido::plugin::sql::{Rows, SqlError};
+use crate::bindings::v0_2::sink::latido::plugin::sql::{Rows, SqlError, Value};
+use crate::probe::sql_value;
 
 /// What a value is.
 const NULL: u8 = 0;
@@ -91,6 +92,30 @@ impl<'a> Packed<'a> {
                 Some(ValueRef::Blob(blob))
             }
             _ => None,
+        }
+    }
+}
+
+/// Packed rows as whoever looks on sees them. What is no row is shown as far as it goes.
+pub(super) fn told(rows: &Rows) -> serde_json::Value {
+    let mut packed = Packed::of(rows);
+    let width = packed.width.max(1);
+    let mut told = Vec::with_capacity(rows.kinds.len() / width);
+    for row in rows.kinds.chunks(width) {
+        let values = row.iter().map_while(|kind| packed.next(*kind).map(Value::from));
+        told.push(values.map(|value| sql_value(&value)).collect::<serde_json::Value>());
+    }
+    told.into()
+}
+
+impl From<ValueRef<'_>> for Value {
+    fn from(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Integer(number),
+            ValueRef::Real(number) => Self::Real(number),
+            ValueRef::Text(text) => Self::Text(String::from_utf8_lossy(text).into_owned()),
+            ValueRef::Blob(bytes) => Self::Blob(bytes.to_vec()),
         }
     }
 }
