@@ -4,4 +4,5 @@
 mod agent;
 mod cli;
 mod faults;
+mod plugins;
 mod support;

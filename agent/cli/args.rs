@@ -13,6 +13,7 @@ mod beat;
 mod budget;
 mod launch;
 mod plugin;
+mod plugin_file;
 mod registry;
 mod resume;
 mod run;
@@ -23,6 +24,7 @@ pub(crate) use plugin::{
     PluginArgs, PluginBenchArgs, PluginChaosArgs, PluginCommand, PluginListArgs, PluginReloadArgs, PluginRunArgs,
     PluginTestArgs, TestFormat,
 };
+pub(crate) use plugin_file::{PluginCheckArgs, PluginInspectArgs, PluginInstallArgs, PluginPackArgs, PluginVerifyArgs};
 pub(crate) use registry::{
     AssignArgs, ClaimArgs, DrainArgs, GroupArgs, GroupCommand, GroupOpenArgs, ReleaseArgs, WorkerArgs, WorkerCommand,
     WorkerListArgs, WorkerRegisterArgs,
@@ -167,7 +169,7 @@ pub(crate) enum Command {
     /// The text form of OpenMetrics, for a collector that runs commands or reads files, such as node_exporter's textfile
     /// collector. Without an agent the files answer, and `latido_agent_up` is 0.
     Metrics,
-    /// List the agent's plugins, or load one again
+    /// Look after the agent's plugins; inspect, check, pack, verify and install one
     Plugin(PluginArgs),
     /// Run the agent: the daemon that judges, resumes and feeds the plugins
     Agent(AgentArgs),

@@ -121,7 +121,7 @@ fn carry_out(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Alerts(args) => alerts::run(args, &load()?),
         Command::Orphans(args) => orphans::run(args, &load()?),
         Command::Metrics => metrics::run(&load()?),
-        Command::Plugin(args) => plugin::run(args, &load()?),
+        Command::Plugin(args) => plugin::run(args, &cli.global),
         Command::Agent(args) => agent::run(args, &cli.global, &load()?),
         Command::Replay(args) => replay::run(args, &cli.global),
         Command::Config(args) => config::run(args, &cli.global),

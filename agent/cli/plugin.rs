@@ -2,29 +2,40 @@
 
 mod bench;
 mod chaos;
+mod check;
+mod file;
+mod inspect;
+mod install;
 mod list;
+mod pack;
 mod reload;
 mod run;
 mod test;
 mod tried;
+mod verify;
 
 use std::process::ExitCode;
 
 use latido::jobs::client::AskError;
 
-use crate::args::{PluginArgs, PluginCommand};
+use crate::args::{GlobalArgs, PluginArgs, PluginCommand};
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 
 /// Carries the command out.
-pub(crate) fn run(args: &PluginArgs, context: &Context) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &PluginArgs, global: &GlobalArgs) -> Result<ExitCode, Failure> {
     match &args.command {
-        PluginCommand::List(args) => list::run(args, context),
-        PluginCommand::Reload(args) => reload::run(args, context),
-        PluginCommand::Test(args) => test::run(args, context),
-        PluginCommand::Chaos(args) => chaos::run(args, context),
+        PluginCommand::List(args) => list::run(args, &Context::load(global)?),
+        PluginCommand::Reload(args) => reload::run(args, &Context::load(global)?),
+        PluginCommand::Test(args) => test::run(args, &Context::load(global)?),
+        PluginCommand::Chaos(args) => chaos::run(args, &Context::load(global)?),
         PluginCommand::Bench(args) => bench::run(args),
-        PluginCommand::Run(args) => run::run(args, context),
+        PluginCommand::Run(args) => run::run(args, &Context::load(global)?),
+        PluginCommand::Inspect(args) => inspect::run(args, &Context::load_or_default(global)?),
+        PluginCommand::Check(args) => check::run(args, &Context::load(global)?),
+        PluginCommand::Pack(args) => pack::run(args),
+        PluginCommand::Verify(args) => verify::run(args),
+        PluginCommand::Install(args) => install::run(args, &Context::load(global)?),
     }
 }
 

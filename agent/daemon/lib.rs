@@ -27,6 +27,6 @@ mod trim;
 
 pub use latido_store::OpenError;
 pub use place::PlaceError;
-pub use plugins::{add_entry, subject_of};
+pub use plugins::{add_entry, component_spec, subject_of};
 pub use reload::{Config, Reread};
 pub use run::{AgentError, run};

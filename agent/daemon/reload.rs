@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use latido_driver::Fact;
+use latido_protocol::layout::StateDir;
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -14,7 +15,7 @@ use tokio::task::JoinSet;
 use crate::compile::OwnProgram;
 use crate::driver_thread::DriverHandle;
 use crate::plugins::Registry;
-use crate::settings::{PluginSource, Reload, Settings, text_of};
+use crate::settings::{Reload, Settings, text_of};
 use crate::sources::control::About;
 use crate::sources::saved::{Content, Files, QUIET_FOR, QUIET_WITHIN, SAVED_MAX, Saved};
 
@@ -48,6 +49,7 @@ enum By {
 pub(crate) struct Reloading<'a> {
     config: &'a Config<'a>,
     settings: &'a Settings,
+    state: &'a StateDir,
     plugins: Registry,
     driver: DriverHandle,
     about: Arc<About>,
@@ -60,12 +62,12 @@ pub(crate) struct Reloading<'a> {
 impl<'a> Reloading<'a> {
     pub(crate) fn new(
         config: &'a Config<'a>,
-        settings: &'a Settings,
+        (settings, state): (&'a Settings, &'a StateDir),
         (plugins, driver): (Registry, DriverHandle),
         about: Arc<About>,
     ) -> Self {
         let (tells, saves) = mpsc::channel(SAVED_MAX);
-        Self { config, settings, plugins, driver, about, saves, tells, reloads: JoinSet::new() }
+        Self { config, settings, state, plugins, driver, about, saves, tells, reloads: JoinSet::new() }
     }
 
     /// Where saves of files are told.
@@ -173,7 +175,7 @@ impl<'a> Reloading<'a> {
     /// Loads the plugins of a file again. Each waits for its own; what comes of it the plugin's task tells.
     fn load_again(&mut self, saved: &Saved) {
         while self.reloads.try_join_next().is_some() {}
-        for plugin in components(self.settings).remove(&saved.path).unwrap_or_default() {
+        for plugin in components(self.settings, self.state).remove(&saved.path).unwrap_or_default() {
             if saved.content == Content::Absent {
                 tracing::warn!(plugin, path = %saved.path.display(), "its file is gone; what was loaded goes on");
                 continue;
@@ -193,27 +195,24 @@ fn is_blank(file: &Path) -> bool {
 }
 
 /// Takes note of the files whose saves count. `None` where none does.
-pub(crate) async fn note_files(settings: &Settings, config: Option<&PathBuf>) -> Option<Files> {
+pub(crate) async fn note_files(settings: &Settings, state: &StateDir, config: Option<&PathBuf>) -> Option<Files> {
     match settings.agent.reload {
         Reload::Command => None,
         Reload::Watch => {
-            let files: Vec<PathBuf> = components(settings).into_keys().chain(config.cloned()).collect();
+            let files: Vec<PathBuf> = components(settings, state).into_keys().chain(config.cloned()).collect();
             tokio::task::spawn_blocking(|| Files::note(files)).await.ok()
         }
     }
 }
 
 /// The names of the plugins by the files that their components come from.
-fn components(settings: &Settings) -> BTreeMap<PathBuf, Vec<String>> {
+fn components(settings: &Settings, state: &StateDir) -> BTreeMap<PathBuf, Vec<String>> {
     let mut files: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
     let sinks = settings.sinks.iter().map(|sink| &sink.plugin);
     for plugin in sinks.chain(&settings.rules).chain(&settings.strategies) {
-        match &plugin.source {
-            PluginSource::Builtin(_) => {}
-            PluginSource::File(path) => {
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                files.entry(path).or_default().push(plugin.name.clone());
-            }
+        if let Some(path) = plugin.source.file(state) {
+            let path = std::path::absolute(&path).unwrap_or(path);
+            files.entry(path).or_default().push(plugin.name.clone());
         }
     }
     files

@@ -199,8 +199,8 @@ async fn live(
     let listener = place.listener().and_then(UnixListener::from_std).map_err(system("its socket"))?;
 
     // Before anything is loaded from them: what is saved later is another file than the one that was loaded.
-    let files = note_files(&settings, config.file).await;
-    let jobs = Jobs::new(state, driver.clone());
+    let files = note_files(&settings, &state, config.file).await;
+    let jobs = Jobs::new(state.clone(), driver.clone());
     let (written, completing) =
         recording.map(|Beside { thread, looks }| (thread, tokio::spawn(jobs.clone().look_when_asked(looks)))).unzip();
     let plugins =
@@ -208,7 +208,8 @@ async fn live(
             .map_err(system("its plugins' threads"))?;
     let actions = Actions::new(jobs.clone(), plugins.clone());
     let mut acting = tokio::spawn(actions.carry_out(orders));
-    let mut reloading = Reloading::new(config, &settings, (plugins.clone(), driver.clone()), Arc::clone(&about));
+    let mut reloading =
+        Reloading::new(config, (&settings, &state), (plugins.clone(), driver.clone()), Arc::clone(&about));
     let control = Control { driver: driver.clone(), jobs: jobs.clone(), plugins: plugins.clone(), about, sequence };
     // Clients are answered while jobs are still being recovered: what they ask waits behind the facts.
     let mut serving = tokio::spawn(control.serve(listener, place.door()));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 48] = [
+const COMMANDS: [&str; 53] = [
     "run",
     "wait",
     "status",
@@ -45,6 +45,11 @@ const COMMANDS: [&str; 48] = [
     "plugin reload",
     "plugin run",
     "plugin test",
+    "plugin inspect",
+    "plugin check",
+    "plugin pack",
+    "plugin verify",
+    "plugin install",
     "agent",
     "replay",
     "config",

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use latido_plugin_kit::Mishap;
 
+use super::plugin_file::{PluginCheckArgs, PluginInspectArgs, PluginInstallArgs, PluginPackArgs, PluginVerifyArgs};
+
 /// `latido plugin`.
 #[derive(Debug, Args)]
 pub(crate) struct PluginArgs {
@@ -41,6 +43,28 @@ pub(crate) enum PluginCommand {
     ///
     /// Requests are answered with 200 and go nowhere; databases, files and memory are new ones.
     Run(PluginRunArgs),
+    /// Show what a component is: kind, interfaces, what it asks for, settings, size, digest, signature
+    ///
+    /// Works for a broken one too, as far as it can be read, and says what is wrong with it. Ends with 1 if anything is.
+    Inspect(PluginInspectArgs),
+    /// Say whether the agent would load a component, and with which lines in the config
+    ///
+    /// It is loaded and configured by the code and within the limits of the agent, with fresh databases and files in the place
+    /// of those that it was granted. Ends with 1 if it would not be loaded.
+    Check(PluginCheckArgs),
+    /// Make one file of a plugin, which says what it is, and who vouches for it
+    ///
+    /// The file is a component like any other, loadable as it is. The same input gives the same bytes.
+    Pack(PluginPackArgs),
+    /// Say whether a component is whole, and who vouches for it
+    ///
+    /// Ends with 1 if it was changed after it was signed, or is not what --key and --digest ask for.
+    Verify(PluginVerifyArgs),
+    /// Put a component where the agent finds it, compiled, and print the lines of the config
+    ///
+    /// It lies in the state directory under plugins/installed, one file for each name; one of the same name is replaced, and an
+    /// agent that has it loaded takes the new one. Ends with 4 if the agent would not load it.
+    Install(PluginInstallArgs),
 }
 
 /// `latido plugin list`.

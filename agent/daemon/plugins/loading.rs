@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use latido_driver::Fact;
 use latido_plugin_host::{Host, Kind, LoadError, Loaded, PluginSpec};
+use latido_plugin_kit::explain;
 use latido_protocol::layout::StateDir;
 
 use super::{Ground, Reload, memory, rule, sink, spec, strategy};
@@ -25,7 +26,8 @@ impl Loader {
     {
         let mut spec = spec::of(plugin, kind, &self.state)?;
         spec.grants.state = Some(memory::of(self.driver.clone()));
-        load(&self.host, spec).await.map_err(|error| latido_protocol::chain(&error))
+        let component = Arc::clone(&spec.component);
+        load(&self.host, spec).await.map_err(|error| explain(&error, &component))
     }
 
     /// Loads each plugin that is another than before, beside those that run, and lets it go again.

@@ -28,11 +28,12 @@ use latido_protocol::{Span, SubjectName};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::compile::OwnProgram;
-pub use entries::add as add_entry;
-pub use subjects::to_guest as subject_of;
 use crate::driver_thread::DriverHandle;
 use crate::settings::Settings;
+pub use entries::add as add_entry;
 use loading::Loader;
+pub use spec::of as component_spec;
+pub use subjects::to_guest as subject_of;
 
 /// Plugins' calls run on these threads and on no others.
 const THREADS: usize = 2;

@@ -9,13 +9,26 @@ use latido_protocol::layout::StateDir;
 use super::builtin;
 use crate::settings::{HttpSettings, PluginSettings, PluginSource};
 
-/// Reads a plugin's component and puts together what the host wants to know of it.
-pub(crate) fn of(plugin: &PluginSettings, kind: Kind, state: &StateDir) -> Result<PluginSpec, String> {
+/// Reads a plugin's component and puts together what the host wants to know of it: all but the plugin's memory, which an
+/// agent alone has.
+///
+/// # Errors
+///
+/// In words, where there is no such component, or it is not to be trusted.
+pub fn of(plugin: &PluginSettings, kind: Kind, state: &StateDir) -> Result<PluginSpec, String> {
     let component = match &plugin.source {
         PluginSource::Builtin(name) => builtin::component(name)
             .ok_or_else(|| format!("there is no built-in plugin {name}; there are {}", builtin::NAMES.join(", ")))?,
+        PluginSource::Installed(name) => {
+            let path = plugin.source.file(state).unwrap_or_default();
+            read(&path).map_err(|why| format!("{why}; `latido plugin install FILE --name {name}` puts one there"))?
+        }
         PluginSource::File(path) => read(path)?,
     };
+    plugin.trust.judge(&component).map_err(|error| {
+        let whom = format!("trust plugin `{}`", plugin.name);
+        latido_protocol::chain(&error).replacen("trust it", &whom, 1)
+    })?;
     let below = |path: &PathBuf| state.path().join(path);
     let mut spec = PluginSpec::new(&plugin.name, kind, component);
     spec.settings = serde_json::Value::Object(plugin.settings.clone());

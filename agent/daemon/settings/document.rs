@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use latido_plugin_kit::{Digest, KeySource};
 use latido_protocol::files::{Backoff, Beats, CarriageReturns, Orphans, ResumeOn};
 use latido_protocol::{CountLimit, Limit, Span};
 use schemars::JsonSchema;
@@ -14,8 +15,9 @@ use super::budget::BudgetTable;
 use super::entry_kind::EntryKind;
 use super::http::HttpTable;
 use super::launch::{LaunchTable, OnEndTable};
-use super::model::{PluginSource, Reload, StartMode};
+use super::model::{Reload, StartMode};
 use super::recording::RecordingTable;
+use super::source::PluginSource;
 use super::text::{Size, Text};
 use super::watched::{CheckTable, ProcessTable};
 
@@ -180,8 +182,13 @@ pub(super) struct ResumeTable {
 pub(super) struct SinkTable {
     /// Its name; no two plugins have the same.
     pub(super) name: String,
-    /// `builtin:sqlite`, `builtin:jsonl`, `builtin:webhook`, or the path of a component, relative to this file.
+    /// `builtin:sqlite`, `builtin:jsonl`, `builtin:webhook`, `installed:NAME` for one that `latido plugin install` put
+    /// there, or the path of a component, relative to this file.
     pub(super) source: Text<PluginSource>,
+    /// The digest that the component has to have: `sha256:` and 64 hexadecimal digits, as `latido plugin inspect` shows it.
+    pub(super) digest: Option<Text<Digest>>,
+    /// The public key by which the component has to be signed: in base64, or its file in PEM, relative to this file.
+    pub(super) key: Option<Text<KeySource>>,
     /// Kinds of entries it is fed. Without it: all.
     pub(super) entries: Option<Vec<Text<EntryKind>>>,
     /// What it may use. What is not granted is denied.
@@ -198,9 +205,13 @@ pub(super) struct SinkTable {
 pub(super) struct PluginTable {
     /// Its name; no two plugins have the same.
     pub(super) name: String,
-    /// `builtin:liveness`, `builtin:threshold` or `builtin:anomaly` for a rule, `builtin:script` for a strategy, or the
-    /// path of a component, relative to this file.
+    /// `builtin:liveness`, `builtin:threshold` or `builtin:anomaly` for a rule, `builtin:script` for a strategy,
+    /// `installed:NAME` for one that `latido plugin install` put there, or the path of a component, relative to this file.
     pub(super) source: Text<PluginSource>,
+    /// The digest that the component has to have: `sha256:` and 64 hexadecimal digits, as `latido plugin inspect` shows it.
+    pub(super) digest: Option<Text<Digest>>,
+    /// The public key by which the component has to be signed: in base64, or its file in PEM, relative to this file.
+    pub(super) key: Option<Text<KeySource>>,
     /// What it may use. What is not granted is denied.
     pub(super) grant: Option<GrantTable>,
     /// Settings of its own.

@@ -21,6 +21,7 @@ mod read;
 mod recording;
 mod schema;
 mod show;
+mod source;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -37,11 +38,12 @@ pub use launch::{
 };
 pub use model::{
     AgentSettings, ConfiguredJob, DEFAULT_POLICY, DEFAULT_STRATEGY, Grant, Overrides, PluginLimits, PluginSettings,
-    PluginSource, Policy, Reload, Settings, SinkSettings, StartMode,
+    Policy, Reload, Settings, SinkSettings, StartMode,
 };
 pub use policy::{BackoffError, Complaint, VariableError, check_variable, parse_backoff};
 pub use recording::RecordingSettings;
 pub use schema::{schema, schema_keys, schema_text};
+pub use source::PluginSource;
 pub use text::{parse_count_limit, parse_limit};
 pub use watched::{ConfiguredCheck, ConfiguredProcess, ConfiguredTiming, NamedBy};
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use latido_plugin_host::WorkspaceGrant;
+use latido_plugin_kit::Trust;
 use latido_policy::GroupSettings;
 use latido_protocol::files::{
     Backoff, Beats, Budget, CarriageReturns, LaunchSettings, LogLimits, OnEnd, Orphans, Resume, ResumeOn,
@@ -19,6 +20,7 @@ use super::entry_kind::EntryKind;
 use super::http::HttpSettings;
 use super::launch::LaunchOverrides;
 use super::recording::RecordingSettings;
+use super::source::PluginSource;
 use super::watched::{ConfiguredCheck, ConfiguredProcess};
 
 /// The settings in force.
@@ -123,6 +125,8 @@ pub struct PluginSettings {
     pub name: String,
     /// where its component is
     pub source: PluginSource,
+    /// what is demanded of it before it is loaded
+    pub trust: Trust,
     /// what it may use
     pub grant: Grant,
     /// its own settings, handed to it as JSON
@@ -138,15 +142,6 @@ pub struct SinkSettings {
     pub plugin: PluginSettings,
     /// which entries it is fed
     pub entries: Vec<EntryKind>,
-}
-
-/// Where a plugin's component is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PluginSource {
-    /// Inside the binary, by this name.
-    Builtin(String),
-    /// This file.
-    File(PathBuf),
 }
 
 /// What a plugin may use. What is not granted is denied.
@@ -346,11 +341,17 @@ impl Default for PluginLimits {
 }
 
 impl PluginSettings {
+    /// A plugin from a file, with default limits and no grant.
+    pub fn of_file(name: &str, file: &Path) -> Self {
+        Self { source: PluginSource::File(file.to_owned()), ..Self::builtin(name, "") }
+    }
+
     /// A built-in plugin with default limits and no grant.
     pub(super) fn builtin(name: &str, source: &str) -> Self {
         Self {
             name: name.to_owned(),
             source: PluginSource::Builtin(source.to_owned()),
+            trust: Trust::default(),
             grant: Grant::default(),
             settings: serde_json::Map::new(),
             limits: PluginLimits::default(),

@@ -53,9 +53,10 @@ impl Settings {
                 self.sinks
                     .iter()
                     .map(|sink| {
-                        let PluginTable { name, source, grant, settings, limits } = plugin_table(&sink.plugin);
+                        let PluginTable { name, source, digest, key, grant, settings, limits } =
+                            plugin_table(&sink.plugin);
                         let entries = Some(sink.entries.iter().copied().map(Text).collect());
-                        SinkTable { name, source, entries, grant, settings, limits }
+                        SinkTable { name, source, digest, key, entries, grant, settings, limits }
                     })
                     .collect(),
             ),
@@ -114,6 +115,8 @@ fn plugin_table(plugin: &PluginSettings) -> PluginTable {
     PluginTable {
         name: plugin.name.clone(),
         source: Text(plugin.source.clone()),
+        digest: plugin.trust.digest.map(Text),
+        key: plugin.trust.key.clone().map(Text),
         grant: (grant != GrantTable::default()).then_some(grant),
         settings: Some(plugin.settings.clone()),
         limits: Some(LimitsTable {

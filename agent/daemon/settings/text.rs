@@ -11,7 +11,7 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::entry_kind::EntryKind;
-use super::model::{PluginSource, Reload, StartMode};
+use super::model::{Reload, StartMode};
 use super::nearest::nearest;
 use super::parse_backoff;
 
@@ -225,32 +225,6 @@ impl Written for Size {
     }
 }
 
-/// How a built-in plugin is named.
-const BUILTIN: &str = "builtin:";
-
-impl Written for PluginSource {
-    const WHAT: &'static str = "`builtin:NAME`, or the path of a component";
-
-    fn read(text: &str) -> Result<Self, String> {
-        match text.strip_prefix(BUILTIN) {
-            Some(name) => Ok(Self::Builtin(name.to_owned())),
-            None if text.is_empty() => Err(format!("it is empty; write {}", Self::WHAT)),
-            None => Ok(Self::File(text.into())),
-        }
-    }
-
-    fn write(&self) -> String {
-        match self {
-            Self::Builtin(name) => format!("{BUILTIN}{name}"),
-            Self::File(path) => path.display().to_string(),
-        }
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "minLength": 1, "examples": ["builtin:sqlite", "my-sink.wasm"] })
-    }
-}
-
 /// A value out of a closed list of words.
 trait Word: Copy + PartialEq + 'static {
     const WORDS: &'static [(&'static str, Self)];
@@ -351,8 +325,6 @@ mod tests {
         for size in ["16MiB", "1GiB", "1B", "1536KiB", "0B"] {
             round_trip::<Size>(size);
         }
-        round_trip::<PluginSource>("builtin:sqlite");
-        round_trip::<PluginSource>("/x/y.wasm");
         for kind in EntryKind::ALL {
             round_trip::<EntryKind>(kind.as_str());
         }

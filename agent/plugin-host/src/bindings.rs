@@ -50,7 +50,7 @@ pub(crate) mod v0_1;
 pub(crate) mod v0_2;
 
 /// The package whose interfaces a plugin imports and exports.
-pub(crate) const PACKAGE: &str = "latido:plugin";
+pub const PACKAGE: &str = "latido:plugin";
 
 /// The versions of the package that this host speaks, the newest first.
 pub const PACKAGE_VERSIONS: [&str; 2] = [Version::V0_2.text(), Version::V0_1.text()];

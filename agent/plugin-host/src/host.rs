@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::component::{Component, Linker};
 
+use crate::Kind;
 use crate::bindings::{PACKAGE, Version};
 use crate::cache::{Cache, Compiler};
 use crate::capability::Capabilities;
@@ -14,7 +15,7 @@ use crate::guest::Guest;
 use crate::instance::Plugin;
 use crate::manifest::Manifest;
 use crate::plugins::{Rule, Sink, Strategy};
-use crate::spec::PluginSpec;
+use crate::spec::{Grants, PluginSpec};
 use crate::world::{Description, Kinded, Ready, RuleWorld, SinkWorld, StrategyWorld};
 
 /// How large a component may be: Python's, the largest measured, has 18 MB.
@@ -85,6 +86,32 @@ impl Host {
         Ok(Strategy { plugin, description })
     }
 
+    /// Asks a plugin what it is, and tells the version of the package that it was built against. It is neither granted
+    /// anything nor configured: all that has to be right is the component itself.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with the component.
+    pub async fn describe(&self, spec: PluginSpec) -> Result<(Description, &'static str), LoadError> {
+        match spec.kind {
+            Kind::Sink => self.describe_as::<dyn SinkWorld>(&spec).await,
+            Kind::Rule => self.describe_as::<dyn RuleWorld>(&spec).await,
+            Kind::Strategy => self.describe_as::<dyn StrategyWorld>(&spec).await,
+        }
+    }
+
+    async fn describe_as<W: Kinded + ?Sized>(
+        &self,
+        spec: &PluginSpec,
+    ) -> Result<(Description, &'static str), LoadError> {
+        judge_bytes(spec)?;
+        Manifest::read(&spec.name, &spec.component)?;
+        let plugin = self.prepare::<W>(spec, Grants::default()).await?;
+        let description = plugin.mould.describe_alone().await;
+        let description = description.map_err(|source| LoadError::Start { plugin: spec.name.clone(), source })?;
+        Ok((description, plugin.mould.version.text()))
+    }
+
     async fn load<W: Kinded + ?Sized>(&self, spec: PluginSpec) -> Result<(Plugin<W>, Description), LoadError> {
         let named = || spec.name.clone();
         judge_bytes(&spec)?;
@@ -93,10 +120,18 @@ impl Host {
         }
         let manifest = Manifest::read(&spec.name, &spec.component)?;
         let grants = manifest.granted(&spec)?;
+        let mut plugin = self.prepare::<W>(&spec, grants).await?;
+        let description = plugin.start().await.map_err(|source| LoadError::Start { plugin: named(), source })?;
+        Ok((plugin, description))
+    }
+
+    /// Compiles and links a component; no instance is made.
+    async fn prepare<W: Kinded + ?Sized>(&self, spec: &PluginSpec, grants: Grants) -> Result<Plugin<W>, LoadError> {
+        let named = || spec.name.clone();
         let machine =
             self.machine().map_err(|error| LoadError::Engine { plugin: named(), message: format!("{error:#}") })?;
-        let component = self.component(&machine, &spec).await?;
-        let version = judge_interfaces::<W>(&machine, &component, &spec)?;
+        let component = self.component(&machine, spec).await?;
+        let version = judge_interfaces::<W>(&machine, &component, spec)?;
         let mismatch = |error: wasmtime::Error| LoadError::Mismatch {
             plugin: named(),
             version: version.text(),
@@ -105,9 +140,7 @@ impl Host {
         let ready = link::<W>(&machine, &component, version).map_err(mismatch)?;
         let capabilities = Arc::new(Capabilities::new(&spec, grants));
         let settings = spec.settings.to_string();
-        let mut plugin = Plugin::new(named(), spec.limits.clone(), version, machine, ready, settings, capabilities);
-        let description = plugin.start().await.map_err(|source| LoadError::Start { plugin: named(), source })?;
-        Ok((plugin, description))
+        Ok(Plugin::new(named(), spec.limits.clone(), version, machine, ready, settings, capabilities))
     }
 
     fn machine(&self) -> wasmtime::Result<Arc<Machine>> {

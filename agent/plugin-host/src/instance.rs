@@ -170,8 +170,40 @@ impl<W: Kinded + ?Sized> Mould<W> {
         }
     }
 
+    /// Asks what it is, in an instance that is not configured and is let go.
+    pub(crate) async fn describe_alone(&self) -> Result<Description, CallError> {
+        let _ticking = self.machine.tick();
+        let wall = self.limits.wall;
+        let mut stage = "instantiate";
+        let called = tokio::time::timeout(wall, async {
+            let (mut store, world) = self.begin(&mut stage).await?;
+            stage = "describe";
+            prepare(&mut store);
+            match world.describe(&mut store).await {
+                Ok(Ok(description)) => Ok(description),
+                Ok(Err(answer)) => Err(CallError::Plugin { plugin: self.name.clone(), answer }),
+                Err(error) => Err(self.fault(stage, classify(&error, store.data(), &self.limits))),
+            }
+        })
+        .await;
+        called.unwrap_or_else(|_| Err(self.fault(stage, FaultKind::WallDeadline(wall))))
+    }
+
     /// Makes an instance and configures it. Limits hold from its first instruction.
     async fn instantiate(&self, stage: &mut &'static str) -> Result<Instance<W>, CallError> {
+        let (mut store, world) = self.begin(stage).await?;
+        *stage = "configure";
+        prepare(&mut store);
+        let configured = world.configure(&mut store, &self.settings).await;
+        self.count(&mut store);
+        match configured {
+            Ok(Ok(())) => Ok(Instance { store, world, calls: 0 }),
+            Ok(Err(answer)) => Err(CallError::Plugin { plugin: self.name.clone(), answer }),
+            Err(error) => Err(self.fault(stage, classify(&error, store.data(), &self.limits))),
+        }
+    }
+
+    async fn begin(&self, stage: &mut &'static str) -> Result<(Store<Guest>, Box<W>), CallError> {
         *stage = "instantiate";
         let guest = Guest::new(Arc::clone(&self.capabilities), &self.limits);
         let mut store = Store::new(&self.machine.engine, guest);
@@ -183,17 +215,8 @@ impl<W: Kinded + ?Sized> Mould<W> {
             fuel(&mut store);
         }
         prepare(&mut store);
-        let world = match self.ready.instantiate(&mut store).await {
-            Ok(world) => world,
-            Err(error) => return Err(self.fault(stage, classify(&error, store.data(), &self.limits))),
-        };
-        *stage = "configure";
-        prepare(&mut store);
-        let configured = world.configure(&mut store, &self.settings).await;
-        self.count(&mut store);
-        match configured {
-            Ok(Ok(())) => Ok(Instance { store, world, calls: 0 }),
-            Ok(Err(answer)) => Err(CallError::Plugin { plugin: self.name.clone(), answer }),
+        match self.ready.instantiate(&mut store).await {
+            Ok(world) => Ok((store, world)),
             Err(error) => Err(self.fault(stage, classify(&error, store.data(), &self.limits))),
         }
     }

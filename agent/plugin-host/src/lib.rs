@@ -37,7 +37,7 @@ mod state;
 mod web;
 mod world;
 
-pub use bindings::PACKAGE_VERSIONS;
+pub use bindings::{PACKAGE, PACKAGE_VERSIONS};
 pub use cache::Compiler;
 pub use capability::http::{Network, origin};
 pub use costs::Costs;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use wasmparser::{Parser, Payload};
 
 use crate::error::LoadError;
@@ -15,7 +15,7 @@ pub const MANIFEST_SECTION: &str = "latido:manifest";
 const MANIFEST_MAX: usize = 64 << 10;
 
 /// What a plugin says of itself and asks for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// what it is
@@ -27,7 +27,7 @@ pub struct Manifest {
 }
 
 /// What a plugin is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
     /// its name
@@ -42,7 +42,7 @@ pub struct About {
 }
 
 /// What a plugin asks for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requires {
     /// databases, by its names for them
@@ -108,47 +108,46 @@ impl Manifest {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
+    /// The lines of a plugin's table in latido.toml that grant what it asks for and is not granted.
+    pub fn missing(&self, grants: &Grants) -> Vec<String> {
+        let requires = &self.requires;
+        let sql = requires.sql.iter().filter(|name| !grants.sql.contains_key(*name));
+        let files = requires.files.iter().filter(|name| !grants.files.contains_key(*name));
+        let mut lines: Vec<String> = sql.map(|name| format!("grant.sql.{name} = \"{name}.db\"")).collect();
+        lines.extend(files.map(|name| format!("grant.files.{name} = \"{name}.jsonl\"")));
+        let others = [
+            (requires.http && grants.http.is_none(), "grant.http.origins = [\"https://example.org\"]"),
+            (requires.state && grants.state.is_none(), "grant.state = true"),
+            (requires.workspace && grants.workspace.is_none(), "grant.workspace = {}"),
+        ];
+        lines.extend(others.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, line)| line.to_owned()));
+        lines
+    }
+
     /// What the plugin may do: what it asks for, all of which has to be granted. What is granted and not asked for stays
     /// out, and is told in the log.
     pub(crate) fn granted(&self, spec: &PluginSpec) -> Result<Grants, LoadError> {
         if let Some(found) = self.plugin.kind.as_deref().filter(|found| *found != spec.kind.name()) {
             return Err(LoadError::WrongKind { plugin: spec.name.clone(), kind: spec.kind, found: found.to_owned() });
         }
-        let mut lines = Vec::new();
-        let mut allowed = Grants::default();
-        for name in &self.requires.sql {
-            match spec.grants.sql.get(name) {
-                Some(grant) => drop(allowed.sql.insert(name.clone(), grant.clone())),
-                None => lines.push(format!("grant.sql.{name} = \"{name}.db\"")),
-            }
+        let missing = self.missing(&spec.grants);
+        if !missing.is_empty() {
+            return Err(LoadError::NotGranted { plugin: spec.name.clone(), lines: missing.join("\n") });
         }
-        for name in &self.requires.files {
-            match spec.grants.files.get(name) {
-                Some(grant) => drop(allowed.files.insert(name.clone(), grant.clone())),
-                None => lines.push(format!("grant.files.{name} = \"{name}.jsonl\"")),
-            }
-        }
-        if self.requires.http {
-            allowed.http.clone_from(&spec.grants.http);
-            if allowed.http.is_none() {
-                lines.push("grant.http.origins = [\"https://example.org\"]".to_owned());
-            }
-        }
-        if self.requires.state {
-            allowed.state.clone_from(&spec.grants.state);
-            if allowed.state.is_none() {
-                lines.push("grant.state = true".to_owned());
-            }
-        }
-        if self.requires.workspace {
-            allowed.workspace = spec.grants.workspace;
-            if allowed.workspace.is_none() {
-                lines.push("grant.workspace = {}".to_owned());
-            }
-        }
-        if !lines.is_empty() {
-            return Err(LoadError::NotGranted { plugin: spec.name.clone(), lines: lines.join("\n") });
-        }
+        let asked_of = |name: &String, asked: &BTreeSet<String>| asked.contains(name);
+        let allowed = Grants {
+            sql: spec.grants.sql.clone().into_iter().filter(|(name, _)| asked_of(name, &self.requires.sql)).collect(),
+            files: spec
+                .grants
+                .files
+                .clone()
+                .into_iter()
+                .filter(|(name, _)| asked_of(name, &self.requires.files))
+                .collect(),
+            http: spec.grants.http.clone().filter(|_| self.requires.http),
+            state: spec.grants.state.clone().filter(|_| self.requires.state),
+            workspace: spec.grants.workspace.filter(|_| self.requires.workspace),
+        };
         let unasked = spec.grants.sql.keys().filter(|name| !self.requires.sql.contains(*name)).map(String::as_str);
         let unasked = unasked
             .chain(spec.grants.files.keys().filter(|name| !self.requires.files.contains(*name)).map(String::as_str))

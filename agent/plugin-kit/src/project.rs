@@ -163,11 +163,10 @@ impl Project {
 }
 
 /// What a plugin may be called, in words.
-pub(crate) const NAME_RULE: &str =
-    "a name begins with a letter a-z and has letters a-z, digits and hyphens, at most 40";
+pub const NAME_RULE: &str = "a name begins with a letter a-z and has letters a-z, digits and hyphens, at most 40";
 
 /// Whether a plugin may be called so: the name is a folder's, a file's, a crate's and a module's.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     let mut characters = name.chars();
     characters.next().is_some_and(|first| first.is_ascii_lowercase())
         && name.len() <= 40

@@ -67,6 +67,11 @@ impl StateDir {
         self.0.join("plugins")
     }
 
+    /// The components that `latido plugin install` put here.
+    pub fn installed_plugins(&self) -> PathBuf {
+        self.plugins().join("installed")
+    }
+
     /// The folder that holds the jobs' folders.
     pub fn jobs(&self) -> PathBuf {
         self.0.join("jobs")

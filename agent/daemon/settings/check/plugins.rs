@@ -1,11 +1,13 @@
 //! What the config says of plugins: where each comes from, what it is granted, what it may use.
 
 use latido_plugin_host::WorkspaceGrant;
+use latido_plugin_kit::{Digest, KeySource, Trust};
 
 use super::super::document::{GrantTable, LimitsTable, PluginTable, SinkTable, WorkspaceTable};
 use super::super::entry_kind::EntryKind;
-use super::super::model::{Grant, PluginLimits, PluginSettings, PluginSource, SinkSettings};
+use super::super::model::{Grant, PluginLimits, PluginSettings, SinkSettings};
 use super::super::nearest::nearest;
+use super::super::source::PluginSource;
 use super::super::text::{Size, Text};
 use super::{BUILTIN_SINKS, Check, PLUGIN_MEMORY_MIN};
 
@@ -15,8 +17,8 @@ impl Check<'_> {
             Some(entries) => entries.into_iter().map(|text| text.0).collect(),
             None => EntryKind::ALL.to_vec(),
         };
-        let SinkTable { name, source, entries: _, grant, settings, limits } = sink;
-        let plugin = PluginTable { name, source, grant, settings, limits };
+        let SinkTable { name, source, digest, key, entries: _, grant, settings, limits } = sink;
+        let plugin = PluginTable { name, source, digest, key, grant, settings, limits };
         SinkSettings { plugin: self.plugin(&format!("sink.{index}"), plugin, &BUILTIN_SINKS), entries }
     }
 
@@ -37,15 +39,37 @@ impl Check<'_> {
                 }
                 PluginSource::Builtin(name)
             }
+            PluginSource::Installed(name) => PluginSource::Installed(name),
             PluginSource::File(file) => PluginSource::File(self.base.join(file)),
         };
+        let trust = self.trust(path, (table.digest, table.key), &source);
         PluginSettings {
             name: table.name,
             source,
+            trust,
             grant: self.grant(path, table.grant.unwrap_or_default()),
             settings: table.settings.unwrap_or_default(),
             limits: self.limits(path, table.limits.unwrap_or_default()),
         }
+    }
+
+    fn trust(
+        &mut self,
+        path: &str,
+        (digest, key): (Option<Text<Digest>>, Option<Text<KeySource>>),
+        source: &PluginSource,
+    ) -> Trust {
+        if matches!(source, PluginSource::Builtin(_)) {
+            for (name, _) in [("digest", digest.is_some()), ("key", key.is_some())].into_iter().filter(|(_, is)| *is) {
+                let why = "a built-in plugin is part of this program, and is trusted as that";
+                self.refuse(&format!("{path}.{name}"), why, None);
+            }
+        }
+        let key = key.map(|Text(key)| match key {
+            KeySource::File(file) => KeySource::File(self.base.join(file)),
+            KeySource::Key(key) => KeySource::Key(key),
+        });
+        Trust { digest: digest.map(|Text(digest)| digest), key }
     }
 
     fn grant(&mut self, path: &str, table: GrantTable) -> Grant {

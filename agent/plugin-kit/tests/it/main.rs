@@ -4,7 +4,12 @@
 mod builtin;
 mod cases;
 mod chaos;
+mod check;
 mod conformance;
+mod inspect;
+mod openssl;
+mod pack;
 mod project;
 mod support;
 mod watching;
+mod world;
