@@ -21,8 +21,8 @@ mod values;
 
 pub(crate) use beat::BeatArgs;
 pub(crate) use plugin::{
-    PluginArgs, PluginBenchArgs, PluginChaosArgs, PluginCommand, PluginListArgs, PluginReloadArgs, PluginRunArgs,
-    PluginTestArgs, TestFormat,
+    PluginArgs, PluginBenchArgs, PluginBuildArgs, PluginChaosArgs, PluginCommand, PluginKind, PluginLanguage,
+    PluginListArgs, PluginNewArgs, PluginReloadArgs, PluginRunArgs, PluginTestArgs, TestFormat,
 };
 pub(crate) use plugin_file::{PluginCheckArgs, PluginInspectArgs, PluginInstallArgs, PluginPackArgs, PluginVerifyArgs};
 pub(crate) use registry::{
@@ -169,7 +169,7 @@ pub(crate) enum Command {
     /// The text form of OpenMetrics, for a collector that runs commands or reads files, such as node_exporter's textfile
     /// collector. Without an agent the files answer, and `latido_agent_up` is 0.
     Metrics,
-    /// Look after the agent's plugins; inspect, check, pack, verify and install one
+    /// Look after the agent's plugins; make, build, test, inspect, pack and install your own
     Plugin(PluginArgs),
     /// Run the agent: the daemon that judges, resumes and feeds the plugins
     Agent(AgentArgs),

@@ -1,12 +1,14 @@
 //! `latido plugin …`, one file for each command.
 
 mod bench;
+mod build;
 mod chaos;
 mod check;
 mod file;
 mod inspect;
 mod install;
 mod list;
+mod new;
 mod pack;
 mod reload;
 mod run;
@@ -30,6 +32,8 @@ pub(crate) fn run(args: &PluginArgs, global: &GlobalArgs) -> Result<ExitCode, Fa
         PluginCommand::Test(args) => test::run(args, &Context::load(global)?),
         PluginCommand::Chaos(args) => chaos::run(args, &Context::load(global)?),
         PluginCommand::Bench(args) => bench::run(args),
+        PluginCommand::New(args) => new::run(args),
+        PluginCommand::Build(args) => build::run(args),
         PluginCommand::Run(args) => run::run(args, &Context::load(global)?),
         PluginCommand::Inspect(args) => inspect::run(args, &Context::load_or_default(global)?),
         PluginCommand::Check(args) => check::run(args, &Context::load(global)?),

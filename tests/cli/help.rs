@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 53] = [
+const COMMANDS: [&str; 55] = [
     "run",
     "wait",
     "status",
@@ -43,6 +43,8 @@ const COMMANDS: [&str; 53] = [
     "plugin chaos",
     "plugin list",
     "plugin reload",
+    "plugin new",
+    "plugin build",
     "plugin run",
     "plugin test",
     "plugin inspect",

@@ -8,6 +8,7 @@ mod help;
 mod launch_settings;
 mod launches;
 mod logs;
+mod plugin_authors;
 mod plugin_kit;
 mod run;
 mod status;

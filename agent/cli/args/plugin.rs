@@ -24,6 +24,14 @@ pub(crate) enum PluginCommand {
     ///
     /// The new one is loaded beside the old; where that fails the old one goes on, and the command ends with 4.
     Reload(PluginReloadArgs),
+    /// Make a project for a plugin: it builds, and passes its own first case
+    New(PluginNewArgs),
+    /// Build a plugin's component with its language's own tool
+    ///
+    /// The tool is looked for in the project (`.venv`, `node_modules`), the active virtual environment and PATH, or where
+    /// LATIDO_CARGO, LATIDO_COMPONENTIZE_PY, LATIDO_COMPONENTIZE_QJS, LATIDO_ZIG, LATIDO_CLANG or LATIDO_GO says. What
+    /// is missing is told with the command that gets it. A source that does not compile ends the command with 1.
+    Build(PluginBuildArgs),
     /// Run a plugin's cases, and after them what every plugin of its kind has to bear
     ///
     /// A case is a file of TOML in the folder `cases`: calls, and what has to come of them. Each runs in a fresh place with a
@@ -221,4 +229,52 @@ fn budget(text: &str) -> Result<(String, f64), String> {
     let (name, number) = text.split_once('=').ok_or_else(expected)?;
     let number: f64 = number.trim().replace('_', "").parse().map_err(|_| expected())?;
     if number.is_finite() { Ok((name.trim().to_owned(), number)) } else { Err(expected()) }
+}
+
+/// `latido plugin new`.
+#[derive(Debug, Args)]
+pub(crate) struct PluginNewArgs {
+    /// The language
+    #[arg(long, value_name = "LANGUAGE", value_enum)]
+    pub(crate) lang: PluginLanguage,
+    /// What the plugin is to do: store what happens, find what is to be told, or decide how jobs go on
+    #[arg(long, value_enum)]
+    pub(crate) kind: PluginKind,
+    /// The plugin's name, and that of its folder: letters a-z, digits and hyphens
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+}
+
+/// A language that projects are made in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PluginLanguage {
+    /// Rust
+    Rust,
+    /// Python
+    Python,
+    /// JavaScript
+    Js,
+    /// C
+    C,
+    /// Go
+    Go,
+}
+
+/// A kind of plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PluginKind {
+    /// Stores what happens
+    Sink,
+    /// Finds what is to be told
+    Rule,
+    /// Decides how jobs go on
+    Strategy,
+}
+
+/// `latido plugin build`.
+#[derive(Debug, Args)]
+pub(crate) struct PluginBuildArgs {
+    /// The project's folder
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
 }

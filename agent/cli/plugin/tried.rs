@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use latido_plugin_kit::{Plugin, PluginError, Project, Workshop, case_settings};
+use latido_plugin_kit::{Plugin, PluginError, Workshop, case_settings, is_stale};
 use serde_json::Value;
 
+use super::build;
 use crate::context::Context;
 use crate::failure::{Failure, chain};
 
@@ -15,13 +16,13 @@ pub(super) struct Tried {
 }
 
 impl Tried {
-    /// Reads the component of a project's folder, or a component.
+    /// Reads the component of a project's folder, which is built first where a source is newer, or a component.
     pub(super) fn open(path: &Path, what: &str) -> Result<Self, Failure> {
         if path.is_dir() {
-            let project = Project::open(path).map_err(|error| {
-                let next = "name a project's folder or a component; `latido plugin new` makes a project";
-                Failure::usage(format!("cannot {what}"), format!("cannot {}", chain(&error)), next)
-            })?;
+            let project = build::open(path)?;
+            if is_stale(&project) {
+                build::make(&project)?;
+            }
             let plugin = Plugin::of(&project).map_err(|error| unusable(what, &error))?;
             return Ok(Self { plugin, cases: project.cases() });
         }

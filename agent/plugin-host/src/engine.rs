@@ -52,7 +52,9 @@ fn engine(metered: bool) -> wasmtime::Result<Engine> {
     config.concurrency_support(false);
     config.max_wasm_stack(GUEST_STACK).async_stack_size(FIBER_STACK);
     // Nothing that a plugin needs: less to attack.
-    config.wasm_memory64(false).wasm_multi_memory(false);
+    config.wasm_memory64(false);
+    // A component made of several, as componentize-qjs makes them, copies between their memories.
+    config.wasm_multi_memory(true);
     Engine::new(&config)
 }
 

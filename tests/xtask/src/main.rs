@@ -13,6 +13,7 @@ mod simulate;
 mod stages;
 mod storm;
 mod test;
+mod tools;
 mod wit_check;
 
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::shell::{cargo, command, run, show};
 use crate::stages::{Stages, minutes};
-use crate::{demo, guests, purity, say};
+use crate::{demo, guests, purity, say, tools};
 
 /// A test binary that cargo built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,7 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     let mut stages = Stages::default();
     let mut binaries = Vec::new();
     stages.run("guests", minutes(3), || guests::build(root))?;
+    stages.run("tools of plugin authors", minutes(3), || tools::install(root))?;
     stages.run("build", minutes(12), || {
         binaries = build_tests(root)?;
         Ok(())

@@ -1,0 +1,87 @@
+"""csv-python: a sink that appends each entry to a file, as a line of CSV."""
+
+# The component holds only modules that were imported while it was built: import here, never inside a function.
+import csv
+import io
+import json
+from datetime import datetime, timezone
+
+from componentize_py_types import Err
+from entries import entries
+from wit_world import exports
+from wit_world.exports.lifecycle import Description
+from wit_world.exports.sink import Acknowledgement
+from wit_world.imports import files
+from wit_world.imports.journal import Batch
+from wit_world.imports.types import (
+    PluginError_Denied,
+    PluginError_InvalidConfig,
+    PluginError_Retry,
+    PluginError_RetryAfter,
+)
+
+FILE = "main"  # the granted file, by this plugin's name for it
+FULL_RETRY_MS = 10_000  # somebody has to make room first
+
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "separator": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1,
+            "default": ",",
+            "description": "what stands between two columns",
+        }
+    },
+}
+
+settings = {"separator": ","}
+
+
+class Lifecycle(exports.Lifecycle):
+    def describe(self) -> Description:
+        return Description("csv-python", "0.1.0", "Appends each entry to a file, as a line of CSV", json.dumps(SCHEMA))
+
+    def configure(self, text: str) -> None:
+        for key, value in json.loads(text).items():
+            if key not in settings:
+                raise Err(PluginError_InvalidConfig(f"unknown setting `{key}`; this sink has `separator`"))
+            if not isinstance(value, str) or len(value) != 1 or value in '"\r\n':
+                raise Err(PluginError_InvalidConfig("`separator` is one character, no quote and no line feed"))
+            settings[key] = value
+
+
+class Sink(exports.Sink):
+    def write(self, batch: Batch) -> Acknowledgement:
+        """Columns: journal, sequence, time, kind, subject, and all else as JSON. Journal and sequence name an entry for
+        ever: by them a reader finds what came twice."""
+        lines = io.StringIO()
+        writer = csv.writer(lines, delimiter=settings["separator"], lineterminator="\n")
+        durable = 0
+        for entry in entries(batch):
+            at = datetime.fromtimestamp(entry.at / 1000, timezone.utc).isoformat(timespec="milliseconds")
+            subject = entry.fields.pop("subject", "")
+            # A quoted line feed is right in CSV; here each entry has one line, so that `tail` and `grep` work.
+            row = [batch.journal, entry.sequence, at, entry.kind, subject, json.dumps(entry.fields)]
+            writer.writerow([str(cell).replace("\n", " ").replace("\r", " ") for cell in row])
+            durable = entry.sequence
+        if durable:
+            try:
+                files.append(FILE, lines.getvalue())
+            except Err as error:
+                raise Err(answer(error.value)) from None
+        return Acknowledgement(durable, [])
+
+    def flush(self) -> None:
+        pass  # nothing is buffered
+
+
+def answer(error):
+    """What the agent is told when nothing was appended."""
+    if isinstance(error, files.FileError_Denied):
+        return PluginError_Denied(error.value)
+    if isinstance(error, files.FileError_Full):
+        return PluginError_RetryAfter(FULL_RETRY_MS)
+    return PluginError_Retry(error.value)
