@@ -36,8 +36,8 @@ fn declared(resolve: &Resolve, within: &Interface, name: &str, id: TypeId) -> St
             .fields
             .iter()
             .map(|field| {
-                let ty = self::ty(resolve, within, field.ty);
-                format!("{}    {}: {ty};\n", comment(&field.docs, "    "), lower(&field.name))
+                let held = ty(resolve, within, field.ty);
+                format!("{}    {}: {held};\n", comment(&field.docs, "    "), lower(&field.name))
             })
             .collect();
         return format!("{docs}  export interface {name} {{\n{fields}  }}\n");

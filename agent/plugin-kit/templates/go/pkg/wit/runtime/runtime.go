@@ -1,140 +1,51 @@
+// Package runtime is what the generated bindings of a plugin need to exchange memory with the host. Written by
+// `latido plugin build`.
 package runtime
 
 import (
-	"fmt"
 	"runtime"
 	"unsafe"
 )
 
-type Handle struct {
-	value int32
-}
+// Every alignment of the component model divides that of a word.
+const word = 8
 
-func (h *Handle) Use() int32 {
-	if h.value == 0 {
-		panic("nil handle")
-	}
-	return h.value
-}
+// What the host wrote into the plugin's memory stays where it is until the bindings have read it.
+var received runtime.Pinner
 
-func (h *Handle) Take() int32 {
-	if h.value == 0 {
-		panic("nil handle")
-	}
-	value := h.value
-	h.value = 0
-	return value
-}
+// Whether Go's own allocator works. The component asks for memory once before, while it is set up.
+var isReady bool
 
-func (h *Handle) Set(value int32) {
-	if value == 0 {
-		panic("nil handle")
-	}
-	if h.value != 0 {
-		panic("handle already set")
-	}
-	h.value = value
-}
+func init() { isReady = true }
 
-func (h *Handle) TakeOrNil() int32 {
-	value := h.value
-	h.value = 0
-	return value
-}
-
-func MakeHandle(value int32) *Handle {
-	if value == 0 {
-		panic("nil handle")
-	}
-	return &Handle{value}
-}
-
-func Allocate(pinner *runtime.Pinner, size, align uintptr) unsafe.Pointer {
-	pointer := allocateRaw(size, align)
-	pinner.Pin(pointer)
-	return pointer
-}
-
-func allocateRaw(size, align uintptr) unsafe.Pointer {
+// Allocate makes room that stays where it is until the pinner lets it go.
+func Allocate(pinner *runtime.Pinner, size, _ uintptr) unsafe.Pointer {
 	if size == 0 {
 		return nil
 	}
-
-	if size%align != 0 {
-		panic(fmt.Sprintf("size %v is not compatible with alignment %v", size, align))
-	}
-
-	switch align {
-	case 1:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint8, size)))
-	case 2:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint16, size/align)))
-	case 4:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint32, size/align)))
-	case 8:
-		return unsafe.Pointer(unsafe.SliceData(make([]uint64, size/align)))
-	default:
-		panic(fmt.Sprintf("unsupported alignment: %v", align))
-	}
+	room := unsafe.Pointer(unsafe.SliceData(make([]uint64, (size+word-1)/word)))
+	pinner.Pin(room)
+	return room
 }
 
-// NB: `cabi_realloc` may be called before the Go runtime has been initialized,
-// in which case we need to use `runtime.sbrk` to do allocations.  The following
-// is an abbreviation of [Till's
-// efforts](https://github.com/bytecodealliance/go-modules/pull/367).
+// Unpin lets go of what the host wrote for a call.
+func Unpin() { received.Unpin() }
 
-//go:linkname sbrk runtime.sbrk
-func sbrk(n uintptr) unsafe.Pointer
+// What the allocator itself takes memory from.
+//
+//go:linkname take runtime.sbrk
+func take(size uintptr) unsafe.Pointer
 
-//nolint:unused
-var useGCAllocations = false
-
-func init() {
-	useGCAllocations = true
-}
-
-//nolint:unused
-func offset(ptr, align uintptr) uintptr {
-	newptr := (ptr + align - 1) &^ (align - 1)
-	return newptr - ptr
-}
-
-var pinner = runtime.Pinner{}
-
-func Unpin() {
-	pinner.Unpin()
-}
-
-//nolint:unused
-//go:wasmimport wasi_snapshot_preview1 adapter_monotonic_clock_set_paused
-func adapterMonotonicClockSetPaused(paused bool)
-
-//nolint:unused
+// The host asks for room for arguments and answers with it. Nothing is ever made larger.
+//
 //go:wasmexport cabi_realloc
-func cabiRealloc(oldPointer unsafe.Pointer, oldSize, align, newSize uintptr) unsafe.Pointer {
-	if oldPointer != nil || oldSize != 0 {
-		panic("todo")
+func reallocate(old unsafe.Pointer, oldSize, alignment, size uintptr) unsafe.Pointer {
+	if old != nil || oldSize != 0 {
+		panic("the host asks to make room larger, which it has no reason to do")
 	}
-
-	if useGCAllocations {
-		// Here we call `adapter_monotonic_clock_set_paused` before and
-		// after allocating since the Go garbage collector calls
-		// `clock_time_get` to measure time spent in various stages of
-		// GC, but calls to imports from `cabi_realloc` are forbidden by
-		// the component model, so we must tell the
-		// `wasi_snapshot_preview1` adapter to use a cached value
-		// instead of calling `monotonic_clock::now`.
-		//
-		// See https://github.com/bytecodealliance/wasmtime/pull/13563
-		// for more details.
-		adapterMonotonicClockSetPaused(true)
-		pointer := Allocate(&pinner, newSize, align)
-		adapterMonotonicClockSetPaused(false)
-		return pointer
-	} else {
-		alignedSize := newSize + offset(newSize, align)
-		unaligned := sbrk(alignedSize)
-		off := offset(uintptr(unaligned), align)
-		return unsafe.Add(unaligned, off)
+	if isReady {
+		return Allocate(&received, size, alignment)
 	}
+	start := uintptr(take(size + word))
+	return unsafe.Pointer((start + word - 1) &^ (word - 1))
 }
