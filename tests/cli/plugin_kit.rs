@@ -77,6 +77,11 @@ fn a_case_that_does_not_pass_ends_with_1_and_says_where() {
     assert!(said.contains("FAIL  wrong") && said.contains("line 1: `observe`: finished: expected true"), "{said}");
     assert!(said.contains("typo.toml:2: there is no key `observ` here; did you mean `observe`?"), "{said}");
     assert!(said.contains("0 of 2 cases pass\n"), "{said}");
+    let chatter = "settings = { where = \"write\", what = \"chatter\" }\n[[call]]\nwrite = { entries = [{}] }\n";
+    home.file("talks/chatter.toml", chatter);
+    let output = home.latido(&["test", &component("guests/misbehave"), "--cases", "talks", "--cases-only", "--logs"]);
+    let said = text(&output);
+    assert!(said.contains("        log info: line 0\n") && said.contains("        log info: line 99\n"), "{said}");
 }
 
 #[test]
@@ -85,10 +90,12 @@ fn what_is_no_plugin_is_wrong_use_and_says_what_next() {
     let project = home.file("project/plugin.toml", "[plugin]\nname = \"mine\"\nkind = \"rule\"\n");
     home.file("project/plugin.c", "");
     home.file("text.wasm", "no component");
+    home.file("core.wasm", "\0asm\u{1}\0\0\0");
     for (words, why, next) in [
         (["test", "project"], "the project has not been built", "latido plugin build"),
         (["test", "nowhere.wasm"], "nowhere.wasm", "name a component"),
-        (["chaos", "text.wasm"], "text.wasm", "name a component"),
+        (["chaos", "text.wasm"], "text.wasm: it is a text, and a plugin is", "name a component"),
+        (["test", "core.wasm"], "core.wasm: it is a core module", "latido plugin build"),
         (["bench", "cases"], "cases", "name a component"),
     ] {
         let output = home.latido(&words);

@@ -112,6 +112,9 @@ pub(crate) struct PluginTestArgs {
     /// Write each case's golden file: its answers, capability calls and logs, which later tests are compared with
     #[arg(long)]
     pub(crate) update: bool,
+    /// Show all that the plugin logged; where a case does not pass the last lines are shown in any case
+    #[arg(long)]
+    pub(crate) logs: bool,
     /// Test again whenever a source, a case or the component changes
     #[arg(long)]
     pub(crate) watch: bool,

@@ -89,20 +89,20 @@ fn show(args: &PluginTestArgs, outcome: &Outcome) -> Result<(), Failure> {
             })?;
             print::out(&document)
         }
-        TestFormat::Human => print::out(&human(outcome)),
+        TestFormat::Human => print::out(&human(outcome, args.logs)),
     }
 }
 
-fn human(outcome: &Outcome) -> String {
+fn human(outcome: &Outcome, logs: bool) -> String {
     let mut text = format!("{} ({})\n", outcome.plugin, outcome.kind);
     for report in &outcome.cases {
-        text.push_str(&lines(report, true));
+        text.push_str(&lines(report, true, logs));
     }
     if !outcome.conformance.is_empty() {
         text.push_str(&format!("what every {} has to bear\n", outcome.kind));
     }
     for report in &outcome.conformance {
-        text.push_str(&lines(report, false));
+        text.push_str(&lines(report, false, logs));
     }
     let passing = |reports: &[Report]| reports.iter().filter(|report| report.passes()).count();
     let (cases, suite) = (&outcome.cases, &outcome.conformance);
@@ -114,7 +114,7 @@ fn human(outcome: &Outcome) -> String {
     text
 }
 
-fn lines(report: &Report, is_case: bool) -> String {
+fn lines(report: &Report, is_case: bool, logs: bool) -> String {
     let word = if report.passes() { "ok  " } else { "FAIL" };
     let mut text = format!("  {word}  {}", report.name);
     if is_case && report.fuel > 0 {
@@ -131,8 +131,8 @@ fn lines(report: &Report, is_case: bool) -> String {
     for line in report.faults.iter().flat_map(|fault| fault.lines()) {
         text.push_str(&format!("        {line}\n"));
     }
-    if !report.passes() {
-        let skipped = report.logs.len().saturating_sub(LOGS_SHOWN);
+    if logs || !report.passes() {
+        let skipped = if logs { 0 } else { report.logs.len().saturating_sub(LOGS_SHOWN) };
         for line in report.logs.iter().skip(skipped) {
             text.push_str(&format!("        log {}\n", crate::table::one_line(line)));
         }

@@ -13,6 +13,7 @@ use crate::costs::Costs;
 use crate::engine::Machine;
 use crate::error::{CallError, Fault, FaultKind};
 use crate::guest::{CpuSpent, Guest, HANDLES};
+use crate::probe::Watch;
 use crate::spec::Limits;
 use crate::world::{Answer, Description, Kinded, Ready};
 
@@ -116,14 +117,10 @@ impl<W: Kinded + ?Sized> Plugin<W> {
                 Err(error) => Err(mould.fault(function, classify(&error, instance.store.data(), &mould.limits))),
             }
         };
-        let called = tokio::time::timeout(wall, async {
-            tokio::select! {
-                biased;
-                done = work => Ok(done),
-                kind = mould.ended() => Err(kind),
-            }
-        })
-        .await;
+        let called = match &mould.capabilities.watch {
+            None => tokio::time::timeout(wall, work).await.map(Ok),
+            Some(watch) => tokio::time::timeout(wall, watched(watch, work)).await,
+        };
         let meter = &mould.capabilities.meter;
         self.costs.memory_peak = meter.memory_peak.load(Ordering::Relaxed);
         self.costs.fuel = meter.fuel.load(Ordering::Relaxed);
@@ -151,14 +148,6 @@ impl<W: Kinded + ?Sized> Plugin<W> {
 impl<W: Kinded + ?Sized> Mould<W> {
     fn fault(&self, function: &'static str, kind: FaultKind) -> CallError {
         CallError::Fault(Fault { plugin: self.name.clone(), function, kind })
-    }
-
-    /// Waits until whoever looks on ends the guest; for ever where nobody does.
-    async fn ended(&self) -> FaultKind {
-        match &self.capabilities.watch {
-            Some(watch) => watch.ended().await,
-            None => std::future::pending().await,
-        }
     }
 
     /// Counts the fuel that was used, and fills it up.
@@ -219,6 +208,15 @@ impl<W: Kinded + ?Sized> Mould<W> {
             Ok(world) => Ok((store, world)),
             Err(error) => Err(self.fault(stage, classify(&error, store.data(), &self.limits))),
         }
+    }
+}
+
+/// Does the work, or tells as what whoever looks on ended the guest meanwhile.
+async fn watched<T>(watch: &Watch, work: impl Future<Output = T>) -> Result<T, FaultKind> {
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        kind = watch.ended() => Err(kind),
     }
 }
 

@@ -70,7 +70,7 @@ pub fn bench(plugin: &Plugin, settings: Option<&Value>, rounds: usize) -> Result
 #[non_exhaustive]
 pub enum BenchError {
     /// The plugin cannot be run at all.
-    #[error("measure the plugin")]
+    #[error(transparent)]
     Stage(#[from] StageError),
     /// A call failed: what is measured then is not its work.
     #[error("measure the plugin: `{function}` with {records} records failed: {why}")]

@@ -88,7 +88,7 @@ impl Mishap {
         let refuse = |refusal| Then::Refuse(refusal, "as chaos has it".to_owned()).at_once();
         match self {
             Self::Trap => end(FaultKind::Trap("as chaos has it".to_owned()), false),
-            // What is sent is answered by the probe alone: there is nobody who could carry it out.
+            // Nobody is there who could carry a request out; it counts as one that arrived.
             Self::TrapAfter => end(FaultKind::Trap("as chaos has it".to_owned()), asked.interface != "http"),
             Self::Deadline => end(FaultKind::WallDeadline(Duration::from_secs(10)), false),
             Self::Memory => end(FaultKind::Memory(64 << 20), false),
@@ -214,7 +214,7 @@ impl Run<'_> {
         let mut running = place.load(self.host, self.plugin, &setting).await.map_err(StageError::Load)?;
         let before = place.onlooker.count();
         place.onlooker.take_calls();
-        let mishaps = mishaps.clone();
+        let (mishaps_of, mishaps) = (mishaps, mishaps.clone());
         let rules: Rules =
             Box::new(move |asked: &Asked| mishaps.get(&(asked.number - before)).map(|mishap| mishap.ruling(asked)));
         place.onlooker.rule(Some(rules));
@@ -229,7 +229,13 @@ impl Run<'_> {
         }
         played.calls = place.onlooker.count() - before;
         drop(running); // what it holds open is written
-        played.there = self.there(&place, &place.onlooker.take_calls());
+        let arrives = |call: &SeenCall| {
+            let is_answered = call.answer.pointer("/ok/status").is_some();
+            is_answered || mishaps_of.get(&(call.number - before)) == Some(&Mishap::TrapAfter)
+        };
+        let seen = place.onlooker.take_calls();
+        let sent = seen.iter().filter(|call| call.name == "http.send" && arrives(call));
+        played.there = self.there(&place, sent.map(|call| call.arguments.to_string()).collect());
         Ok(played)
     }
 
@@ -247,9 +253,9 @@ impl Run<'_> {
     }
 
     /// How often each entry is in a database, in a file, or in a request that was accepted.
-    fn there(&self, place: &Place, seen: &[SeenCall]) -> BTreeMap<u64, usize> {
+    fn there(&self, place: &Place, sent: Vec<String>) -> BTreeMap<u64, usize> {
         let asked = &self.plugin.manifest.requires;
-        let mut pieces: Vec<String> = Vec::new();
+        let mut pieces = sent;
         for name in &asked.sql {
             pieces.extend(rows(&place.database(name)).unwrap_or_default());
         }
@@ -257,9 +263,6 @@ impl Run<'_> {
             let bytes = fs::read(place.file(name)).unwrap_or_default();
             pieces.extend(String::from_utf8_lossy(&bytes).lines().map(str::to_owned));
         }
-        let is_accepted = |call: &&SeenCall| call.answer.pointer("/ok/status").is_some();
-        let sent = seen.iter().filter(|call| call.name == "http.send").filter(is_accepted);
-        pieces.extend(sent.map(|call| call.arguments.to_string()));
         let count = |sequence: u64| {
             let mark = inputs::mark(sequence);
             pieces.iter().filter(|piece| piece.contains(&mark)).count()

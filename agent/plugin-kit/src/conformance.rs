@@ -343,7 +343,7 @@ fn largest(kind: Kind) -> Vec<Action> {
     match kind {
         Kind::Sink => vec![
             Action::Write(Box::new(inputs::entries(1, MOST, NOW_MS))),
-            Action::Write(Box::new(inputs::heavy(BYTES, NOW_MS))),
+            Action::Write(Box::new(inputs::heavy(BYTES - 1024, NOW_MS))),
             Action::Flush,
         ],
         Kind::Rule => (0..3).map(|_| Action::Evaluate(NOW_MS, inputs::subjects(MOST, "job-", NOW_MS))).collect(),

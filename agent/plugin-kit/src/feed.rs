@@ -35,8 +35,8 @@ pub enum FeedError {
         kind: String,
     },
     /// The plugin cannot be run at all.
-    #[error("run the plugin")]
-    Stage(#[source] StageError),
+    #[error(transparent)]
+    Stage(StageError),
     /// What it made cannot be kept.
     #[error("keep what it made as {}", path.display())]
     Keep {

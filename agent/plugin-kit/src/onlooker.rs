@@ -49,7 +49,8 @@ pub(crate) struct SeenCall {
     pub(crate) name: String,
     pub(crate) arguments: Value,
     pub(crate) answer: Value,
-    number: u64,
+    /// counted from when the plugin was loaded, from 1
+    pub(crate) number: u64,
 }
 
 impl Onlooker {

@@ -28,6 +28,14 @@ pub enum PluginError {
         /// what the system says
         source: io::Error,
     },
+    /// It is no component.
+    #[error("take {}: it is {found}, and a plugin is a WebAssembly component", path.display())]
+    NoComponent {
+        /// the file
+        path: PathBuf,
+        /// what it looks like
+        found: &'static str,
+    },
     /// Its bytes or its manifest are wrong.
     #[error("take {}", path.display())]
     Manifest {
@@ -62,6 +70,9 @@ impl Plugin {
     pub fn read(path: &Path) -> Result<Self, PluginError> {
         let component: Arc<[u8]> =
             fs::read(path).map_err(|source| PluginError::Read { path: path.to_owned(), source })?.into();
+        if let Some(found) = other(&component) {
+            return Err(PluginError::NoComponent { path: path.to_owned(), found });
+        }
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let manifest = Manifest::read(&stem, &component)
             .map_err(|source| PluginError::Manifest { path: path.to_owned(), source })?;
@@ -90,6 +101,19 @@ impl Plugin {
     /// Its kind.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+}
+
+/// What bytes are that are no component.
+fn other(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.is_empty() {
+        return Some("empty");
+    }
+    match bytes.strip_prefix(b"\0asm") {
+        None if std::str::from_utf8(bytes).is_ok() => Some("a text"),
+        None => Some("no WebAssembly at all"),
+        Some([1, 0, 0, 0, ..]) => Some("a core module"),
+        Some(_) => None,
     }
 }
 

@@ -28,8 +28,8 @@ pub enum TestError {
         source: io::Error,
     },
     /// The plugin cannot be run at all.
-    #[error("test the plugin")]
-    Stage(#[source] StageError),
+    #[error(transparent)]
+    Stage(StageError),
 }
 
 /// What is tested.

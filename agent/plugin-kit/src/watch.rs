@@ -1,5 +1,7 @@
 //! Waits until a file that a plugin is made from changes.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -76,8 +78,18 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Whether this process itself writes there: who sends its output into the folder is not told of it for ever.
+fn is_own_output(path: &Path) -> bool {
+    let place = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
+    let written = place(path);
+    written.is_some() && ["/proc/self/fd/1", "/proc/self/fd/2"].iter().any(|own| place(Path::new(own)) == written)
+}
+
 /// Whether a change is of what a person writes. A file that was named counts wherever it lies.
 fn counts(path: &Path, watched: &[PathBuf]) -> bool {
+    if is_own_output(path) {
+        return false;
+    }
     let is_named = watched.iter().any(|it| !it.is_dir() && it.file_name().is_some_and(|name| path.ends_with(name)));
     let below = watched.iter().find_map(|it| path.strip_prefix(folder(it)).ok()).unwrap_or(path);
     let is_made = below.components().any(|part| MADE.iter().any(|made| part.as_os_str() == *made));

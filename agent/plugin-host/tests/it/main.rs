@@ -5,6 +5,7 @@ mod builtin;
 mod capabilities;
 mod compiling;
 mod faults;
+mod fixed;
 mod http;
 mod killed;
 mod limits;

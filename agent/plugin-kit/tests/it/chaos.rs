@@ -36,6 +36,10 @@ fn what_was_carried_out_and_not_heard_of_comes_again() {
     let rounds = rounds(&ground, "jsonl", &plan);
     assert_eq!(rounds.len(), 1);
     assert_eq!(rounds[0].twice, (11..=20).collect::<Vec<u64>>());
+    let settings = Some(json!({ "url": "https://example.org/" }));
+    let plan = ChaosPlan { settings, ..plan };
+    let sent = self::rounds(&ground, "webhook", &plan);
+    assert!(sent[0].recovers && !sent[0].twice.is_empty(), "{sent:?}");
     assert!(rounds[0].recovers && rounds[0].failures[0].contains("it trapped: as chaos has it"), "{rounds:?}");
 }
 

@@ -65,3 +65,13 @@ fn a_plugin_that_loops_ends_the_suite_and_not_the_patience() {
     let took_ms: u64 = outcome.conformance.iter().map(|report| report.took_ms).sum();
     assert!(took_ms < 60_000, "{took_ms} ms");
 }
+
+#[test]
+fn plugins_of_the_package_version_before_are_tested_like_all_others() {
+    let ground = Ground::new();
+    for guest in ["old-sink", "old-rule", "old-strategy"] {
+        let plan = Plan { conformance: true, ..Plan::default() };
+        let outcome = ground.test_with(&component(&format!("guests/{guest}")), &plan);
+        assert!(outcome.conformance.len() >= 14 && outcome.passes(), "{guest}: {:?}", outcome.conformance);
+    }
+}
