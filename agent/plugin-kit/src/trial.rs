@@ -17,6 +17,10 @@ use crate::plugin::Plugin;
 use crate::stage::{Place, Running, Setting, StageError};
 use crate::told;
 
+/// Steps of SQLite's machine after which a query of a case is looked at, and how often: one that never ends is ended.
+const QUERY_STEPS: i32 = 1_000_000;
+const QUERY_LOOKS: u32 = 100;
+
 /// What came of a case, or of one trial of the conformance suite.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
@@ -268,9 +272,16 @@ fn words(answer: &Result<Value, CallError>) -> String {
 
 /// The rows of a query on a database that a plugin wrote.
 pub(crate) fn rows(database: &Path, query: &Query) -> Result<Value, String> {
-    let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    let mut connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .map_err(|error| format!("the database `{}` cannot be opened: {error}", query.database))?;
+    let mut looks = 0;
+    let give_up = move || {
+        looks += 1;
+        looks > QUERY_LOOKS
+    };
+    let guarded = connection.progress_handler(QUERY_STEPS, Some(give_up));
     let read = || -> rusqlite::Result<Value> {
+        guarded?;
         let mut statement = connection.prepare(&query.sql)?;
         let columns = statement.column_count();
         let mut found = Vec::new();

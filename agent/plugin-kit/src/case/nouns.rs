@@ -45,10 +45,20 @@ fn word<T: Copy>(table: &mut Table, key: &str, known: &[(&str, T)], default: T) 
     }
 }
 
+/// More seconds than any duration of the package has: no number of it reaches 2^53.
+const SECONDS_MAX: f64 = 9e12;
+
 /// Milliseconds from a number of seconds.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is below 0 or too large is a bound")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is not within bounds is refused")]
 fn seconds(table: &mut Table, key: &str) -> Result<Option<u64>, Wrong> {
-    Ok(table.real(key)?.map(|seconds| (seconds * 1000.0).round() as u64))
+    let Some(node) = table.take(key) else { return Ok(None) };
+    let line = node.line;
+    let seconds = node.real()?;
+    if (0.0..SECONDS_MAX).contains(&seconds) {
+        Ok(Some((seconds * 1000.0).round() as u64))
+    } else {
+        Err(Wrong::at(line, format!("`{key}` is {seconds}; it is a number of seconds of at least 0")))
+    }
 }
 
 fn attributes(table: &mut Table, key: &str) -> Result<Vec<Attribute>, Wrong> {

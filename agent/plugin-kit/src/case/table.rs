@@ -143,13 +143,13 @@ pub(crate) fn same_key(one: &str, other: &str) -> bool {
 impl Node {
     fn wrong<T>(&self, expected: &str) -> Result<T, Wrong> {
         let found = match &self.held {
-            Held::Text(_) => "a text",
-            Held::Whole(_) => "a whole number",
-            Held::Real(_) => "a number",
-            Held::Flag(_) => "true or false",
-            Held::Time(_) => "a time",
-            Held::List(_) => "a list",
-            Held::Table(_) => "a table",
+            Held::Text(text) => format!("{text:?}"),
+            Held::Whole(number) => number.to_string(),
+            Held::Real(number) => number.to_string(),
+            Held::Flag(flag) => flag.to_string(),
+            Held::Time(time) => time.clone(),
+            Held::List(_) => "a list".to_owned(),
+            Held::Table(_) => "a table".to_owned(),
         };
         Err(Wrong::at(self.line, format!("`{}` is {found}; it is {expected}", self.key)))
     }

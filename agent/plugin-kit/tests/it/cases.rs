@@ -27,7 +27,7 @@ fn a_case_with_a_typo_names_the_line_and_the_nearest_key() {
             "`verdict` is \"stael\"; it is one of waiting",
         ),
         ("[[call]]\nevaluate = { subjects = [{}] }\n", ":2: `name` is missing here"),
-        ("[[call]]\nevaluate = { subjects = [{ name = 3 }] }\n", "`name` is a whole number; it is a text in quotes"),
+        ("[[call]]\nevaluate = { subjects = [{ name = 3 }] }\n", "`name` is 3; it is a text in quotes"),
         ("[[call]]\nwrite = { entries = [] }\n", "a rule has no `write`; a sink has"),
         ("[[call]]\nexpect = {}\n", "a [[call]] has one of configure, write"),
         (
@@ -37,6 +37,11 @@ fn a_case_with_a_typo_names_the_line_and_the_nearest_key() {
         ("[[call]]\nrestart = {}\nfault = \"trapp\"\n", "there is no fault `trapp`; it is one of trap"),
         ("[[call]]\nrestart = {}\nerror = { permanet = \"x\" }\n", "there is no error `permanet`"),
         ("deny = [\"sqll\"]\n[[call]]\nrestart = {}\n", ":1: there is no capability `sqll` to deny"),
+        ("[limits]\nfuel = -1\n[[call]]\nrestart = {}\n", ":2: `fuel` is -1; it is a whole number of at least 0"),
+        (
+            "[[call]]\nevaluate = { subjects = [{ name = \"a\", silence_s = -5 }] }\n",
+            "`silence_s` is -5; it is a number of seconds",
+        ),
         ("now = \"yesterday\"\n[[call]]\nrestart = {}\n", "it is a time such as"),
         ("", "it has no [[call]]"),
         ("[[call]\n", "case.toml:1: "),
@@ -81,6 +86,9 @@ fn files_databases_and_requests_are_looked_at_in_the_end() {
     assert!(faults.contains("line 3: [[query]]: rows[0][0]: expected 2, found 1"), "{faults}");
     let faults = ground.faults(&history, &format!("{write}{}", query.replace("main", "other")));
     assert!(faults.contains("asks for no database `other`; it asks for main"), "{faults}");
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    let faults = ground.faults(&history, &format!("{write}{}", query.replace("SELECT count(*) FROM entries", endless)));
+    assert!(faults.contains("cannot be run: interrupted"), "{faults}");
     let hook = component("webhook");
     let settings = "settings = { url = \"https://example.org/hook\" }\n";
     let faults = ground.faults(&hook, &format!("{settings}{write}"));
