@@ -13,7 +13,7 @@ mod beat;
 mod budget;
 mod launch;
 mod plugin;
-mod plugin_file;
+pub(crate) mod plugin_file;
 mod registry;
 mod resume;
 mod run;
@@ -24,7 +24,6 @@ pub(crate) use plugin::{
     PluginArgs, PluginBenchArgs, PluginBuildArgs, PluginChaosArgs, PluginCommand, PluginKind, PluginLanguage,
     PluginListArgs, PluginNewArgs, PluginReloadArgs, PluginRunArgs, PluginTestArgs, TestFormat,
 };
-pub(crate) use plugin_file::{PluginCheckArgs, PluginInspectArgs, PluginInstallArgs, PluginPackArgs, PluginVerifyArgs};
 pub(crate) use registry::{
     AssignArgs, ClaimArgs, DrainArgs, GroupArgs, GroupCommand, GroupOpenArgs, ReleaseArgs, WorkerArgs, WorkerCommand,
     WorkerListArgs, WorkerRegisterArgs,

@@ -10,7 +10,9 @@ mod install;
 mod list;
 mod new;
 mod pack;
+mod record;
 mod reload;
+mod replay;
 mod run;
 mod test;
 mod tried;
@@ -40,6 +42,8 @@ pub(crate) fn run(args: &PluginArgs, global: &GlobalArgs) -> Result<ExitCode, Fa
         PluginCommand::Pack(args) => pack::run(args),
         PluginCommand::Verify(args) => verify::run(args),
         PluginCommand::Install(args) => install::run(args, &Context::load(global)?),
+        PluginCommand::Record(args) => record::run(args, &Context::load(global)?),
+        PluginCommand::Replay(args) => replay::run(args, &Context::load(global)?),
     }
 }
 

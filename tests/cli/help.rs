@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::transcript::{LATIDO, Transcript, command};
 
 /// Every command, with those below it.
-const COMMANDS: [&str; 55] = [
+const COMMANDS: [&str; 57] = [
     "run",
     "wait",
     "status",
@@ -52,6 +52,8 @@ const COMMANDS: [&str; 55] = [
     "plugin pack",
     "plugin verify",
     "plugin install",
+    "plugin record",
+    "plugin replay",
     "agent",
     "replay",
     "config",

@@ -3,6 +3,7 @@
 mod checked;
 mod installed;
 mod packed;
+mod recorded;
 
 use std::fs;
 use std::path::PathBuf;

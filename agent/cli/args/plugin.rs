@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use latido_plugin_kit::Mishap;
 
-use super::plugin_file::{PluginCheckArgs, PluginInspectArgs, PluginInstallArgs, PluginPackArgs, PluginVerifyArgs};
+use super::plugin_file::{
+    PluginCheckArgs, PluginInspectArgs, PluginInstallArgs, PluginPackArgs, PluginRecordArgs, PluginReplayArgs,
+    PluginVerifyArgs,
+};
 
 /// `latido plugin`.
 #[derive(Debug, Args)]
@@ -73,6 +76,16 @@ pub(crate) enum PluginCommand {
     /// It lies in the state directory under plugins/installed, one file for each name; one of the same name is replaced, and an
     /// agent that has it loaded takes the new one. Ends with 4 if the agent would not load it.
     Install(PluginInstallArgs),
+    /// Record what a running agent's plugin is called with and answers, as a case
+    ///
+    /// The plugin is loaded anew, watched for a while, and loaded anew again. Values that the config calls secrets (agent.redact),
+    /// secrets that it was granted and values of environments are left out. Ends with 1 if it was not called.
+    Record(PluginRecordArgs),
+    /// Run a recorded case again, with the plugin of the config or another component
+    ///
+    /// What it asks the host is answered as it was answered when it was recorded. Shows the difference, and ends with 1 if there
+    /// is any.
+    Replay(PluginReplayArgs),
 }
 
 /// `latido plugin list`.

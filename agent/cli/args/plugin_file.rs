@@ -1,9 +1,10 @@
-//! `latido plugin inspect`, `check`, `pack`, `verify` and `install`: what is done with a component's file.
+//! `latido plugin inspect`, `check`, `pack`, `verify`, `install`, `record` and `replay`: what is done with files.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use latido_plugin_kit::{Digest, KeySource};
+use latido_protocol::Span;
 
 /// `latido plugin inspect`.
 #[derive(Debug, Args)]
@@ -76,4 +77,32 @@ pub(crate) struct PluginInstallArgs {
     /// It has to have this digest: `sha256:` and 64 digits
     #[arg(long, value_name = "DIGEST")]
     pub(crate) digest: Option<Digest>,
+}
+
+/// `latido plugin record`.
+#[derive(Debug, Args)]
+pub(crate) struct PluginRecordArgs {
+    /// The plugin's name in the config
+    #[arg(value_name = "NAME")]
+    pub(crate) plugin: String,
+    /// Record for this long, ten minutes at most
+    #[arg(long = "for", value_name = "D", default_value = "1m")]
+    pub(crate) record_for: Span,
+    /// Write the case to this file, whose name ends in .toml, and the answers beside it, to .golden.json
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+/// `latido plugin replay`.
+#[derive(Debug, Args)]
+pub(crate) struct PluginReplayArgs {
+    /// The case that was recorded
+    #[arg(value_name = "FILE")]
+    pub(crate) case: PathBuf,
+    /// Run it with this component [default: the one that the config has under its name]
+    #[arg(long, value_name = "FILE.wasm")]
+    pub(crate) plugin: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -1,6 +1,5 @@
 //! `latido plugin check`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use latido::component_spec;
@@ -11,7 +10,7 @@ use latido_protocol::FORMAT_VERSION;
 use serde::Serialize;
 
 use super::file::{Source, host, runtime};
-use crate::args::PluginCheckArgs;
+use crate::args::plugin_file::PluginCheckArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::print;
@@ -30,7 +29,12 @@ pub(super) fn run(args: &PluginCheckArgs, context: &Context) -> Result<ExitCode,
     let source = Source::open(&args.path)?;
     let seen = inspect(&source.read()?);
     let (settings, kind) = match &args.name {
-        Some(name) => configured(&context.settings, name, &source.component)?,
+        Some(name) => {
+            // With this file in the place of its own.
+            let (mut plugin, kind) = configured(&context.settings, name)?;
+            plugin.source = PluginSource::File(source.component.clone());
+            (plugin, kind)
+        }
         None => (PluginSettings::of_file(&source.name(), &source.component), kind_of(&seen, &source)?),
     };
     let checked = judged(&settings, kind, context)?;
@@ -64,16 +68,14 @@ fn judged(settings: &PluginSettings, kind: Kind, context: &Context) -> Result<Ch
     })
 }
 
-/// The plugin's table in the config, with this file in the place of its own.
-fn configured(settings: &Settings, name: &str, file: &Path) -> Result<(PluginSettings, Kind), Failure> {
+/// The plugin's table in the config.
+pub(super) fn configured(settings: &Settings, name: &str) -> Result<(PluginSettings, Kind), Failure> {
     let sinks = settings.sinks.iter().map(|sink| (&sink.plugin, Kind::Sink));
     let rules = settings.rules.iter().map(|rule| (rule, Kind::Rule));
     let strategies = settings.strategies.iter().map(|strategy| (strategy, Kind::Strategy));
     let mut all = sinks.chain(rules).chain(strategies);
     if let Some((plugin, kind)) = all.clone().find(|(plugin, _)| plugin.name == name) {
-        let mut plugin = plugin.clone();
-        plugin.source = PluginSource::File(file.to_owned());
-        return Ok((plugin, kind));
+        return Ok((plugin.clone(), kind));
     }
     let known: Vec<String> = all.by_ref().map(|(plugin, _)| format!("`{}`", plugin.name)).collect();
     Err(Failure::usage(

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::file::{Source, host, runtime};
-use crate::args::PluginInspectArgs;
+use crate::args::plugin_file::PluginInspectArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::print;

@@ -7,7 +7,7 @@ use latido_plugin_kit::{Inspection, InstallError, Trust, TrustError, chain, desc
 
 use super::file::{Source, host, runtime};
 use super::pack::key_failure;
-use crate::args::PluginInstallArgs;
+use crate::args::plugin_file::PluginInstallArgs;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::print;

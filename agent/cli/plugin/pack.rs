@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use latido_plugin_kit::{KeyError, Pack, PackError, Project, SigningKey, chain, pack};
 
 use super::file::Source;
-use crate::args::PluginPackArgs;
+use crate::args::plugin_file::PluginPackArgs;
 use crate::failure::Failure;
 use crate::print;
 

@@ -6,7 +6,7 @@ use latido_plugin_kit::{KeySource, Seal, Trust, TrustError, chain};
 
 use super::file::Source;
 use super::pack::key_failure;
-use crate::args::PluginVerifyArgs;
+use crate::args::plugin_file::PluginVerifyArgs;
 use crate::failure::Failure;
 use crate::print;
 

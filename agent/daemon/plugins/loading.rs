@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use latido_driver::Fact;
-use latido_plugin_host::{Host, Kind, LoadError, Loaded, PluginSpec};
+use latido_plugin_host::{Host, Kind, LoadError, Loaded, PluginSpec, Probe};
 use latido_plugin_kit::explain;
 use latido_protocol::layout::StateDir;
 
+use super::record::Records;
 use super::{Ground, Reload, memory, rule, sink, spec, strategy};
 use crate::driver_thread::DriverHandle;
 use crate::settings::{PluginSettings, Settings};
@@ -17,6 +18,7 @@ pub(crate) struct Loader {
     pub(super) driver: DriverHandle,
     pub(super) host: Arc<Host>,
     pub(super) state: StateDir,
+    pub(super) records: Records,
 }
 
 impl Loader {
@@ -26,8 +28,14 @@ impl Loader {
     {
         let mut spec = spec::of(plugin, kind, &self.state)?;
         spec.grants.state = Some(memory::of(self.driver.clone()));
+        let recorder = self.records.of(&plugin.name);
+        spec.probe = recorder.clone().map(|recorder| recorder as Arc<dyn Probe>);
         let component = Arc::clone(&spec.component);
-        load(&self.host, spec).await.map_err(|error| explain(&error, &component))
+        let loaded = load(&self.host, spec).await.map_err(|error| explain(&error, &component))?;
+        if let Some(recorder) = recorder {
+            recorder.loaded();
+        }
+        Ok(loaded)
     }
 
     /// Loads each plugin that is another than before, beside those that run, and lets it go again.

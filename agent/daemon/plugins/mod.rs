@@ -8,6 +8,7 @@ mod builtin;
 mod entries;
 mod loading;
 mod memory;
+mod record;
 mod rule;
 mod sink;
 mod spec;
@@ -19,19 +20,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact, Finding};
-use latido_plugin_host::{CallError, Compiler, Costs, Host, HostSettings, Loaded};
+use latido_plugin_host::{CallError, Compiler, Costs, Host, HostSettings, Kind, Loaded};
 use latido_policy::Proposal;
 use latido_protocol::journal::Severity;
 use latido_protocol::layout::StateDir;
 use latido_protocol::status::PluginStatus;
-use latido_protocol::{Span, SubjectName};
+use latido_protocol::{Redaction, Span, SubjectName};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::compile::OwnProgram;
 use crate::driver_thread::DriverHandle;
-use crate::settings::Settings;
+use crate::settings::{PluginSettings, Settings};
 pub use entries::add as add_entry;
 use loading::Loader;
+use record::Records;
 pub use spec::of as component_spec;
 pub use subjects::to_guest as subject_of;
 
@@ -64,6 +66,8 @@ struct Inner {
     statuses: Statuses,
     strategies: BTreeMap<String, mpsc::Sender<strategy::Question>>,
     reloads: BTreeMap<String, mpsc::Sender<Reload>>,
+    plugins: BTreeMap<String, (PluginSettings, Kind)>,
+    redaction: Redaction,
     ends: watch::Sender<bool>,
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
@@ -124,7 +128,7 @@ impl Registry {
             .map_err(std::io::Error::other)?;
         let (ends, ended) = watch::channel(false);
         let statuses = Statuses::default();
-        let loader = Loader { driver, host: Arc::new(host), state: state.clone() };
+        let loader = Loader { driver, host: Arc::new(host), state: state.clone(), records: Records::default() };
         let mut reloads = BTreeMap::new();
         let mut ground = |name: &str, kind: &str| {
             statuses.add(name, kind);
@@ -158,7 +162,9 @@ impl Registry {
             tasks.push(runtime.spawn(strategy::run(ground, strategy.clone(), asked)));
         }
         let (runtime, tasks) = (Mutex::new(Some(runtime)), Mutex::new(tasks));
-        let inner = Inner { loader, statuses, strategies, reloads, ends, runtime, tasks };
+        let redaction = settings.agent.redaction.clone();
+        let plugins = by_name(settings);
+        let inner = Inner { loader, statuses, strategies, reloads, plugins, redaction, ends, runtime, tasks };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -240,6 +246,14 @@ impl Registry {
             runtime.shutdown_background();
         }
     }
+}
+
+fn by_name(settings: &Settings) -> BTreeMap<String, (PluginSettings, Kind)> {
+    let sinks = settings.sinks.iter().map(|sink| (&sink.plugin, Kind::Sink));
+    let rules = settings.rules.iter().map(|rule| (rule, Kind::Rule));
+    let strategies = settings.strategies.iter().map(|strategy| (strategy, Kind::Strategy));
+    let all = sinks.chain(rules).chain(strategies);
+    all.map(|(plugin, kind)| (plugin.name.clone(), (plugin.clone(), kind))).collect()
 }
 
 /// What a plugin's task waits for between two tries.

@@ -84,7 +84,12 @@ async fn ask(ground: &Ground, name: &str, rule: Option<&mut Rule>, about: About)
         let asked: Vec<_> = statuses.by_ref().take(SUBJECTS_MAX).collect();
         let names = asked.iter().map(|status| status.name.clone()).collect();
         let subjects: Vec<_> = asked.into_iter().map(subjects::to_guest).collect();
-        match rule.evaluate(clock::wall().as_millis(), &subjects).await {
+        let now = clock::wall().as_millis();
+        let answer = rule.evaluate(now, &subjects).await;
+        if let Some(recorder) = ground.loader.records.of(name) {
+            recorder.evaluated((now, &subjects), &answer);
+        }
+        match answer {
             Ok(findings) => {
                 ground.works(name).await;
                 let findings = findings.into_iter().map(finding).collect();

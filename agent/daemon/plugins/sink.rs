@@ -152,6 +152,9 @@ impl Feed {
             }
         }
         let answer = sink.write(&batch).await;
+        if let Some(recorder) = ground.loader.records.of(&self.name) {
+            recorder.wrote(&batch, &answer);
+        }
         let now = clock::reading().monotonic;
         let progress = match &answer {
             Ok(Acknowledgement { durable, refused }) => {

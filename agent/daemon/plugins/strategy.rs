@@ -1,9 +1,10 @@
 //! A strategy: asked how a job goes on after an attempt ended. It proposes; the policy decides.
 
+use std::path::Path;
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact};
-use latido_plugin_host::{self as guest, Host, Kind, LoadError, PluginSpec, Strategy};
+use latido_plugin_host::{self as guest, CallError, Host, Kind, LoadError, PluginSpec, Strategy};
 use latido_policy::Proposal;
 use latido_protocol::files::{Budget, JobFile, Spent};
 use latido_protocol::status::SubjectStatus;
@@ -92,7 +93,7 @@ async fn decide(
     if by_hand {
         situation.attributes.push(guest::Attribute { key: BY_HAND.to_owned(), value: "true".to_owned() });
     }
-    match strategy.decide(&situation, &job.directory).await {
+    match ask(ground, name, strategy, (&situation, &job.directory)).await {
         Ok(guest::Decision::Launch(proposed)) => {
             ground.works(name).await;
             let mut words = vec![proposed.program.clone()];
@@ -121,6 +122,20 @@ async fn decide(
             failed(&latido_protocol::chain(&error))
         }
     }
+}
+
+/// Asks, and has it taken down where the plugin is recorded.
+async fn ask(
+    ground: &Ground,
+    name: &str,
+    strategy: &mut Strategy,
+    (situation, directory): (&guest::Situation, &Path),
+) -> Result<guest::Decision, CallError> {
+    let answer = strategy.decide(situation, directory).await;
+    if let Some(recorder) = ground.loader.records.of(name) {
+        recorder.decided(situation, &answer);
+    }
+    answer
 }
 
 /// A proposal may change arguments. Another program, directory or environment is not the same job.

@@ -6,6 +6,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use latido_plugin_kit::Recorded;
 use latido_protocol::alerts::AlertRequest;
 use latido_protocol::control::{Answer, Envelope, ErrorKind, REQUEST_MAX, Request};
 use latido_protocol::status::{AgentStatus, StatusDocument};
@@ -147,6 +148,10 @@ impl Control {
             },
             Request::ReloadPlugin { plugin } => match self.plugins.reload(&plugin).await {
                 Ok(()) => Answer::Done,
+                Err(why) => refused(&why),
+            },
+            Request::RecordPlugin { plugin, length } => match self.plugins.record(&plugin, length.0).await {
+                Ok(Recorded { case, golden, calls, is_cut }) => Answer::Recorded { case, golden, calls, is_cut },
                 Err(why) => refused(&why),
             },
             Request::Signal { subject, signal, run_id, state } => {

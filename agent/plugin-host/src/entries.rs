@@ -166,6 +166,34 @@ impl Entries {
         self.batch.sequences.is_empty()
     }
 
+    /// The id of the journal that they are of.
+    pub fn journal(&self) -> &str {
+        &self.batch.journal
+    }
+
+    /// Each entry as it was added.
+    pub fn each(&self) -> Vec<Entry<'_>> {
+        let batch = &self.batch;
+        let (mut texts, mut numbers) = (batch.texts.split('\0'), batch.numbers.iter());
+        let mut places = batch.field.iter();
+        let mut said = |place: &u16| {
+            let named = batch.fields.get(usize::from(*place))?;
+            let field = Field::ALL.into_iter().find(|field| field.name() == named.name)?;
+            let is_text = named.holds == ValueKind::Text;
+            let said = if is_text { texts.next().map(Said::Text) } else { numbers.next().copied().map(Said::Number) };
+            said.map(|said| (field, said))
+        };
+        let heads = batch.sequences.iter().zip(&batch.times).zip(batch.kind_of.iter().zip(&batch.fields_of));
+        heads
+            .map(|((sequence, at_ms), (kind, count))| Entry {
+                sequence: *sequence,
+                at_ms: *at_ms,
+                kind: batch.kinds.get(usize::from(*kind)).map_or("", String::as_str),
+                says: places.by_ref().take(usize::from(*count)).filter_map(&mut said).collect(),
+            })
+            .collect()
+    }
+
     pub(crate) fn batch(&self) -> &Batch {
         &self.batch
     }
@@ -224,6 +252,28 @@ impl Entries {
         }
         *slot
     }
+}
+
+/// One entry of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry<'a> {
+    /// its number
+    pub sequence: u64,
+    /// when it was written, in milliseconds since the Unix epoch
+    pub at_ms: u64,
+    /// its kind
+    pub kind: &'a str,
+    /// what it says
+    pub says: Vec<(Field, Said<'a>)>,
+}
+
+/// What an entry says in one field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Said<'a> {
+    /// A text.
+    Text(&'a str),
+    /// Any other value.
+    Number(f64),
 }
 
 /// What the newest entry of a batch says. The order of the calls is that in which sinks get the fields.

@@ -138,7 +138,7 @@ impl Host {
             message: format!("{error:#}"),
         };
         let ready = link::<W>(&machine, &component, version).map_err(mismatch)?;
-        let capabilities = Arc::new(Capabilities::new(&spec, grants));
+        let capabilities = Arc::new(Capabilities::new(spec, grants));
         let settings = spec.settings.to_string();
         Ok(Plugin::new(named(), spec.limits.clone(), version, machine, ready, settings, capabilities))
     }

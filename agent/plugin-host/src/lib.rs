@@ -43,7 +43,7 @@ pub use capability::http::{Network, origin};
 pub use costs::Costs;
 pub use delivery::{Delivery, Next, Progress as DeliveryProgress};
 pub use engine::compile;
-pub use entries::{Entries, Field, Says};
+pub use entries::{Entries, Entry, Field, Said, Says};
 pub use error::{CallError, Fault, FaultKind, HostError, LoadError, PluginError};
 pub use fixed::Fixed;
 pub use host::{COMPONENT_MAX, Host, HostSettings};

@@ -76,7 +76,7 @@ impl Secret {
     /// # Errors
     ///
     /// Says what is wrong, never what the value is.
-    pub(crate) fn value(&self) -> Result<String, String> {
+    pub fn value(&self) -> Result<String, String> {
         let value = match self {
             Self::Variable(name) => {
                 std::env::var(name).map_err(|_| format!("the variable {name} is not set, or not in UTF-8"))?

@@ -13,7 +13,7 @@ use latido_plugin_host::{Entries, Kind, Output, Situation, Subject};
 use serde_json::{Map, Value};
 
 pub(crate) use expect::Expect;
-pub(crate) use nouns::VERDICTS;
+pub(crate) use nouns::{KINDS, VERDICTS, field_name};
 use table::{Node, Table, Wrong};
 
 /// What a case's clock shows unless it says something else: 2026-01-01T00:00:00Z.

@@ -70,6 +70,15 @@ impl Plugin {
     pub fn read(path: &Path) -> Result<Self, PluginError> {
         let component: Arc<[u8]> =
             fs::read(path).map_err(|source| PluginError::Read { path: path.to_owned(), source })?.into();
+        Self::from_bytes(path, component)
+    }
+
+    /// Takes a component's bytes. `path` is where they came from, for messages, and their name where they say none.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with them.
+    pub fn from_bytes(path: &Path, component: Arc<[u8]>) -> Result<Self, PluginError> {
         if let Some(found) = other(&component) {
             return Err(PluginError::NoComponent { path: path.to_owned(), found });
         }

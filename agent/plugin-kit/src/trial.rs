@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::case::{Action, Call, Case, Expect, FileCheck, Query};
 use crate::matching::{differences, lines};
-use crate::onlooker::SeenCall;
+use crate::onlooker::{Rules, SeenCall};
 use crate::plugin::Plugin;
 use crate::stage::{Place, Running, Setting, StageError};
 use crate::told;
@@ -57,6 +57,16 @@ impl Report {
 
 /// Runs a case in a fresh place.
 pub(crate) async fn run(host: &Host, plugin: &Plugin, case: &Case) -> Result<Report, StageError> {
+    run_by(host, plugin, case, None).await
+}
+
+/// The same with rules that answer what the plugin asks before the case does.
+pub(crate) async fn run_by(
+    host: &Host,
+    plugin: &Plugin,
+    case: &Case,
+    rules: Option<Rules>,
+) -> Result<Report, StageError> {
     let place = Place::new(plugin)?;
     let mut trial = Trial {
         report: Report { name: case.name.clone(), about: case.about.clone(), ..Report::default() },
@@ -65,6 +75,7 @@ pub(crate) async fn run(host: &Host, plugin: &Plugin, case: &Case) -> Result<Rep
     };
     trial.prepare(case);
     place.onlooker.follow(&case.deny, &case.http);
+    place.onlooker.rule(rules);
     let setting = Setting::new(case.settings.clone(), case.now_ms, case.seed);
     let loaded = place.load(host, plugin, &setting).await;
     let mut calls = case.calls.iter();

@@ -15,6 +15,15 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_whole_as(path, bytes, 0o644)
 }
 
+/// The same, for a file that nobody else may read.
+///
+/// # Errors
+///
+/// What the system says; what was there before is as it was.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_whole_as(path, bytes, 0o600)
+}
+
 pub(crate) fn write_whole_as(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -89,6 +89,13 @@ pub enum Request {
         /// its name in the config
         plugin: String,
     },
+    /// Record what a plugin is called with and answers, beginning with a new instance. Answered by `recorded`.
+    RecordPlugin {
+        /// its name in the config
+        plugin: String,
+        /// how long
+        length: Span,
+    },
 }
 
 /// What a check says of itself.
@@ -145,6 +152,17 @@ pub enum Answer {
     Workers {
         /// all of one moment
         status: Box<RegistryStatus>,
+    },
+    /// What a plugin was called with and answered; secrets are left out.
+    Recorded {
+        /// the case, in TOML
+        case: String,
+        /// what the plugin asked and answered, in JSON
+        golden: String,
+        /// calls in it
+        calls: usize,
+        /// whether there were more than a record holds
+        is_cut: bool,
     },
     /// It is done.
     Done,

@@ -125,7 +125,9 @@ impl Redaction {
         word.ends_with(':') && self.is_secret(word)
     }
 
-    fn is_secret(&self, name: &str) -> bool {
+    /// Whether the value of this name is a secret.
+    #[must_use]
+    pub fn is_secret(&self, name: &str) -> bool {
         let quoted = |letter: char| matches!(letter, '"' | '\'' | '-' | ':');
         let name = name.trim_matches(quoted).to_lowercase();
         !name.is_empty()

@@ -23,7 +23,7 @@ pub(crate) const VERDICTS: [(&str, Verdict); 12] = [
     ("other", Verdict::Other),
 ];
 
-const KINDS: [(&str, SubjectKind); 5] = [
+pub(crate) const KINDS: [(&str, SubjectKind); 5] = [
     ("job", SubjectKind::Job),
     ("worker", SubjectKind::Worker),
     ("check", SubjectKind::Check),
@@ -289,7 +289,7 @@ pub(crate) fn batch(node: Node, now: u64) -> Result<Entries, Wrong> {
 }
 
 /// The name that a field has in cases: an entry's own `kind` is not its subject's.
-fn field_name(field: Field) -> &'static str {
+pub(crate) fn field_name(field: Field) -> &'static str {
     if field == Field::Kind {
         "subject-kind"
     } else if field == Field::Current {

@@ -15,6 +15,7 @@ mod pack;
 mod pitfalls;
 mod project;
 mod projects;
+mod record;
 mod support;
 mod watching;
 mod world;
