@@ -1,6 +1,7 @@
 //! Plugins made and built from the command line, and the authors' guide, whose commands are run as they stand.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -49,7 +50,9 @@ fn steps(guide: &str) -> Vec<Step> {
 fn the_tutorial_of_the_guide_works_as_it_stands() {
     let home = tempfile::tempdir().unwrap();
     if !bash(home.path(), "command -v node && command -v componentize-qjs").status.success() {
-        println!("SKIPPED: the tutorial is not tested: there is no componentize-qjs; `cargo xtask test` gets it");
+        let why =
+            "\n!! SKIPPED: the tutorial is NOT TESTED: there is no componentize-qjs; `cargo xtask test` gets it\n";
+        std::io::stderr().write_all(why.as_bytes()).unwrap();
         return;
     }
     let steps = steps(&fs::read_to_string(root().join("examples/plugins/README.md")).unwrap());
@@ -89,6 +92,29 @@ fn wrong_use_of_new_and_build_is_told_in_three_parts() {
     transcript.latido_with("plugin build made", &[("PATH", &nowhere)]);
     transcript.file("made/plugin.toml", "[plugin]\nname = \"made\"\nkind = \"ruel\"\n").latido("plugin build made");
     transcript.file("made/plugin.toml", "[plugin]\nname = \"made\"\nkind = \"rule\"\n");
-    transcript.file("made/wit/latido.wit", "package latido:plugin@0.0.9;\n").latido("plugin build made");
+    transcript
+        .file("made/wit/latido.wit", "package latido:plugin@0.0.9;\n")
+        .latido("plugin build made")
+        .latido("plugin test made");
     transcript.expect("plugin/authors");
+}
+
+#[test]
+fn a_tool_in_the_project_is_found_from_any_folder() {
+    let home = tempfile::tempdir().unwrap();
+    let script = "latido plugin new --lang c --kind rule made && mkdir -p made/.venv/bin && cd made/.venv/bin && \
+                  printf '#!/bin/sh\necho 0.9.1\n' > zig && chmod +x zig && cd ../../..";
+    let made = bash(home.path(), script);
+    assert!(made.status.success(), "{made:?}");
+    for command in [
+        "latido plugin build made",
+        "cd made && latido plugin build",
+        "LATIDO_ZIG=made/.venv/bin/zig latido plugin build made",
+    ] {
+        let output = bash(home.path(), command);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("it says 0.9.1, expected 0.14 or later"), "{command}\n{said}");
+        assert!(said.contains("next:  get that version with `python3 -m pip install ziglang==0.17.1`"), "{said}");
+        assert_eq!(output.status.code(), Some(2));
+    }
 }

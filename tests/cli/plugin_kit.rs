@@ -87,12 +87,10 @@ fn a_case_that_does_not_pass_ends_with_1_and_says_where() {
 #[test]
 fn what_is_no_plugin_is_wrong_use_and_says_what_next() {
     let home = Home::new();
-    let project = home.file("project/plugin.toml", "[plugin]\nname = \"mine\"\nkind = \"rule\"\n");
-    home.file("project/plugin.c", "");
     home.file("text.wasm", "no component");
     home.file("core.wasm", "\0asm\u{1}\0\0\0");
     for (words, why, next) in [
-        (["test", "project"], "the project has not been built", "latido plugin build"),
+        (["test", "."], "plugin.toml", "latido plugin new"),
         (["test", "nowhere.wasm"], "nowhere.wasm", "name a component"),
         (["chaos", "text.wasm"], "text.wasm: it is a text, and a plugin is", "name a component"),
         (["test", "core.wasm"], "core.wasm: it is a core module", "latido plugin build"),
@@ -103,7 +101,6 @@ fn what_is_no_plugin_is_wrong_use_and_says_what_next() {
         let said = errors(&output);
         assert!(said.contains(why) && said.contains(next), "{words:?}: {said}");
     }
-    drop(project);
 }
 
 #[test]

@@ -29,10 +29,12 @@ pub(super) fn make(project: &Project) -> Result<Built, Failure> {
 /// Opens the project that a command is about.
 pub(super) fn open(directory: &Path) -> Result<Project, Failure> {
     Project::open(directory).map_err(|error| {
-        let next = match error {
-            ProjectError::Read { .. } => "go to a plugin's folder, or make one with `latido plugin new`",
-            ProjectError::NoLanguage { .. } => "write the source, or make a project with `latido plugin new`",
-            _ => "mend plugin.toml; wit/README.md describes it",
+        let next = if matches!(error, ProjectError::Read { .. }) {
+            "go to a plugin's folder, or make one with `latido plugin new`"
+        } else if matches!(error, ProjectError::NoLanguage { .. }) {
+            "write the source, or make a project with `latido plugin new`"
+        } else {
+            "mend plugin.toml; wit/README.md describes it"
         };
         Failure::usage(
             format!("cannot open the project in {}", directory.display()),
@@ -45,9 +47,11 @@ pub(super) fn open(directory: &Path) -> Result<Project, Failure> {
 /// What the author is told when there is no component.
 fn failure(name: &str, error: &BuildError) -> Failure {
     let (what, why) = (format!("cannot build `{name}`"), format!("cannot {}", chain(error)));
-    match error {
-        BuildError::NoTool { .. } | BuildError::ToolVersion { .. } => Failure::usage(what, why, error.next()),
-        error if error.is_of_source() => Failure::no(what, why, error.next()),
-        _ => Failure::itself(what, why, error.next()),
+    if matches!(error, BuildError::NoTool { .. } | BuildError::ToolVersion { .. }) {
+        Failure::usage(what, why, error.next())
+    } else if error.is_of_source() {
+        Failure::no(what, why, error.next())
+    } else {
+        Failure::itself(what, why, error.next())
     }
 }

@@ -34,9 +34,11 @@ pub(super) fn run(args: &PluginNewArgs) -> Result<ExitCode, Failure> {
 fn failure(error: &NewError) -> Failure {
     let what = "cannot make the project";
     let why = format!("cannot {}", chain(error));
-    match error {
-        NewError::Name { .. } => Failure::usage(what, why, "give another name"),
-        NewError::Exists { .. } => Failure::refused(what, why, "give another name, or go to another folder"),
-        _ => Failure::itself(what, why, "check the folder's rights and the space left"),
+    if matches!(error, NewError::Name { .. }) {
+        Failure::usage(what, why, "give another name")
+    } else if matches!(error, NewError::Exists { .. }) {
+        Failure::refused(what, why, "give another name, or go to another folder")
+    } else {
+        Failure::itself(what, why, "check the folder's rights and the space left")
     }
 }

@@ -51,11 +51,12 @@ impl Toolbox {
     /// Finds a tool for a project.
     pub(crate) fn find(&self, project: &Path, wanted: &Wanted) -> Option<Tool> {
         if let Some((_, program)) = self.named.iter().find(|(variable, _)| *variable == wanted.variable) {
-            return Some(Tool::new(program.clone()));
+            return Some(Tool::new(absolute(program.clone())));
         }
         let own = [project.join(".venv/bin"), project.join("node_modules/.bin")];
         let active = self.virtual_environment.iter().map(|folder| folder.join("bin"));
-        let folders: Vec<PathBuf> = own.into_iter().chain(active).chain(env::split_paths(&self.path)).collect();
+        let all = own.into_iter().chain(active).chain(env::split_paths(&self.path));
+        let folders: Vec<PathBuf> = all.map(absolute).collect();
         let found = wanted
             .programs
             .iter()
@@ -64,6 +65,11 @@ impl Toolbox {
         let environment = found.parent().and_then(Path::parent).filter(|folder| folder.join("pyvenv.cfg").is_file());
         Some(Tool { virtual_environment: environment.map(Path::to_owned), ..Tool::new(found) })
     }
+}
+
+/// The same place, whatever folder a tool is run in.
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 /// A tool that was found.

@@ -3,13 +3,13 @@
 use latido_plugin_host::{Kind, Manifest};
 use latido_plugin_kit::{BuildError, Language, Project, Toolbox, build, is_stale};
 
-use crate::projects::{built, project, toolbox};
+use crate::projects::{built, project, skipped, toolbox};
 
 /// What a build says of a project that was changed; none where the tool is not there.
 fn refusal(project: &Project) -> Option<BuildError> {
     match build(project, &toolbox()) {
         Err(error @ BuildError::NoTool { .. }) => {
-            println!("SKIPPED: {} is not tested: cannot {error}; {}", project.language().name(), error.next());
+            skipped(project, &error);
             None
         }
         Err(error) => Some(error),

@@ -10,7 +10,6 @@ fn works(language: Language, kind: Kind) {
     let ground = Ground::new();
     let project = project(ground.folder.path(), language, kind);
     let Some(built) = built(&project) else { return };
-    println!("{} {kind}: {} bytes by {}", language.name(), built.size, built.tool);
     assert_eq!(built.warnings, "");
     let plan = Plan { cases: Some(project.cases()), conformance: true, ..Plan::default() };
     let outcome = test(&ground.workshop, &Plugin::of(&project).unwrap(), &plan).unwrap();

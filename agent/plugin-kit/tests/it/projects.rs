@@ -1,5 +1,6 @@
 //! Tools and projects for the tests.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use latido_plugin_kit::{BuildError, Built, Language, NewProject, Project, Toolbox, build, create};
@@ -22,11 +23,18 @@ pub(crate) fn built(project: &Project) -> Option<Built> {
     match build(project, &toolbox()) {
         Ok(built) => Some(built),
         Err(error @ BuildError::NoTool { .. }) => {
-            println!("SKIPPED: {} is not tested: cannot {error}; {}", project.language().name(), error.next());
+            skipped(project, &error);
             None
         }
         Err(error) => panic!("cannot {error}\n{}", error.next()),
     }
+}
+
+/// Says that a language is not tested, past the test runner, which shows nothing of a test that passes.
+pub(crate) fn skipped(project: &Project, error: &BuildError) {
+    let (language, next) = (project.language().name(), error.next());
+    let text = format!("\n!! SKIPPED: {language} is NOT TESTED: cannot {error}; {next}\n");
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
 }
 
 /// A new project in a folder whose path has a space.
