@@ -88,8 +88,7 @@ fn wrong_use_of_new_and_build_is_told_in_three_parts() {
     ] {
         transcript.latido(words);
     }
-    let nowhere = transcript.home().join("nowhere").display().to_string();
-    transcript.latido_with("plugin build made", &[("PATH", &nowhere)]);
+    transcript.latido_with("plugin build made", &[("PATH", "/nowhere")]);
     transcript.file("made/plugin.toml", "[plugin]\nname = \"made\"\nkind = \"ruel\"\n").latido("plugin build made");
     transcript.file("made/plugin.toml", "[plugin]\nname = \"made\"\nkind = \"rule\"\n");
     transcript

@@ -7,7 +7,7 @@ import json
 from datetime import datetime, timezone
 
 from componentize_py_types import Err
-from entries import entries
+from entries import Entry, entries
 from wit_world import exports
 from wit_world.exports.lifecycle import Description
 from wit_world.exports.sink import Acknowledgement
@@ -22,6 +22,7 @@ from wit_world.imports.types import (
 
 FILE = "main"  # the granted file, by this plugin's name for it
 FULL_RETRY_MS = 10_000  # somebody has to make room first
+PIECE = 256 << 10  # characters that are written at once
 
 SCHEMA = {
     "type": "object",
@@ -57,25 +58,55 @@ class Sink(exports.Sink):
     def write(self, batch: Batch) -> Acknowledgement:
         """Columns: journal, sequence, time, kind, subject, and all else as JSON. Journal and sequence name an entry for
         ever: by them a reader finds what came twice."""
-        lines = io.StringIO()
-        writer = csv.writer(lines, delimiter=settings["separator"], lineterminator="\n")
-        durable = 0
+        lines, size, durable, last = [], 0, 0, 0
         for entry in entries(batch):
-            at = datetime.fromtimestamp(entry.at / 1000, timezone.utc).isoformat(timespec="milliseconds")
-            subject = entry.fields.pop("subject", "")
-            # A quoted line feed is right in CSV; here each entry has one line, so that `tail` and `grep` work.
-            row = [batch.journal, entry.sequence, at, entry.kind, subject, json.dumps(entry.fields)]
-            writer.writerow([str(cell).replace("\n", " ").replace("\r", " ") for cell in row])
-            durable = entry.sequence
-        if durable:
+            lines.append(line(batch.journal, entry))
+            size += len(lines[-1])
+            last = entry.sequence
+            # A batch may have 4 MiB, and the interpreter lives in 64: it is written piece by piece.
+            if size >= PIECE:
+                try:
+                    append(lines)
+                except Err:
+                    if durable == 0:
+                        raise
+                    return Acknowledgement(durable, [])  # the rest comes again
+                lines, size, durable = [], 0, last
+        if lines:
             try:
-                files.append(FILE, lines.getvalue())
-            except Err as error:
-                raise Err(answer(error.value)) from None
+                append(lines)
+                durable = last
+            except Err:
+                if durable == 0:
+                    raise
         return Acknowledgement(durable, [])
 
     def flush(self) -> None:
         pass  # nothing is buffered
+
+
+def line(journal: str, entry: Entry) -> str:
+    subject = entry.fields.pop("subject", "")
+    # A quoted line feed is right in CSV; here each entry has one line, so that `tail` and `grep` work.
+    row = [journal, entry.sequence, moment(entry.at), entry.kind, subject, json.dumps(entry.fields)]
+    written = io.StringIO()
+    writer = csv.writer(written, delimiter=settings["separator"], lineterminator="\n")
+    writer.writerow([str(cell).replace("\n", " ").replace("\r", " ") for cell in row])
+    return written.getvalue()
+
+
+def moment(at: int) -> str:
+    try:
+        return datetime.fromtimestamp(at / 1000, timezone.utc).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return str(at)  # beyond the calendar
+
+
+def append(lines: list) -> None:
+    try:
+        files.append(FILE, "".join(lines))
+    except Err as error:
+        raise Err(answer(error.value)) from None
 
 
 def answer(error):
