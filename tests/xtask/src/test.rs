@@ -33,8 +33,8 @@ pub(crate) struct Binary {
 pub(crate) fn all(root: &Path) -> Result<()> {
     let mut stages = Stages::default();
     let mut binaries = Vec::new();
-    stages.run("guests", minutes(3), || guests::build(root))?;
-    stages.run("tools of plugin authors", minutes(3), || tools::install(root))?;
+    stages.run("guests", minutes(2), || guests::build(root))?;
+    stages.run("tools of plugin authors", minutes(2), || tools::install(root))?;
     stages.run("build", minutes(12), || {
         binaries = build_tests(root)?;
         Ok(())
@@ -49,7 +49,7 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     stages.run("simulation", minutes(1), || {
         binaries.iter().filter(|binary| is_simulation(binary)).try_for_each(|binary| run_tests(root, binary))
     })?;
-    stages.run("packages", minutes(4), || {
+    stages.run("packages", minutes(8), || {
         let others = binaries.iter().filter(|binary| *binary != system && *binary != tidy && !is_simulation(binary));
         others.clone().try_for_each(|binary| run_tests(root, binary))
     })?;
