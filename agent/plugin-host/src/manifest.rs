@@ -77,7 +77,7 @@ impl Manifest {
                 plugin: plugin.to_owned(),
                 offset: error.offset(),
                 length: component.len(),
-                message: error.message().to_owned(),
+                message: error.message().split_whitespace().collect::<Vec<_>>().join(" "),
             })?;
             if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
                 depth += 1;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use wasmparser::{Parser, Payload};
 
 use crate::check::Described;
-use crate::seal::{Seal, SealError};
+use crate::seal::{Seal, SealError, in_one_line};
 
 /// What can be seen of a component.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -133,7 +133,7 @@ impl Sizes {
 fn look(component: &[u8], seen: &mut Inspection, sizes: &mut Sizes) -> Result<(), String> {
     let damaged = |error: wasmparser::BinaryReaderError| {
         let (offset, length) = (error.offset(), component.len());
-        format!("read it: it is truncated or damaged at byte {offset} of {length}: {}", error.message())
+        format!("read it: it is truncated or damaged at byte {offset} of {length}: {}", in_one_line(&error))
     };
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component) {

@@ -176,9 +176,8 @@ impl Seen {
     fn step(&mut self, function: &str, answer: Value) {
         let asked: Vec<Value> = self.asked.drain(..).map(|(_, asked)| asked).collect();
         let logs = std::mem::take(&mut self.logs);
-        let step = json!({ "call": function, "answer": answer, "capabilities": asked, "logs": logs });
-        self.bytes += step.to_string().len();
-        self.steps.push(step);
+        self.bytes += answer.to_string().len();
+        self.steps.push(json!({ "call": function, "answer": answer, "capabilities": asked, "logs": logs }));
     }
 }
 
@@ -191,6 +190,8 @@ impl Probe for Recorder {
                 "arguments": self.cleaned(asked.arguments.clone()),
                 "answer": "none: the plugin was ended",
             });
+            // Counted at once: a plugin may ask without an end within one call.
+            seen.bytes += call.to_string().len();
             seen.asked.push((asked.number, call));
         }
         Then::CarryOut.at_once()
@@ -201,6 +202,8 @@ impl Probe for Recorder {
         let call = seen.asked.iter_mut().rev().find(|(number, _)| *number == asked.number);
         if let Some(slot) = call.and_then(|(_, call)| call.get_mut("answer")) {
             *slot = self.cleaned(answer.clone());
+            let length = slot.to_string().len();
+            seen.bytes += length;
         }
     }
 

@@ -197,6 +197,11 @@ struct Found<'c> {
     end: usize,
 }
 
+/// What the parser says, which may be a list over many lines.
+pub(crate) fn in_one_line(error: &wasmparser::BinaryReaderError) -> String {
+    error.message().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The signatures of the component itself; what a module inside of it calls so is part of what is signed.
 fn signatures(component: &[u8]) -> Result<Vec<Found<'_>>, SealError> {
     let mut depth = 0_usize;
@@ -205,7 +210,7 @@ fn signatures(component: &[u8]) -> Result<Vec<Found<'_>>, SealError> {
         let payload = payload.map_err(|error| SealError::Damaged {
             offset: error.offset(),
             length: component.len(),
-            message: error.message().to_owned(),
+            message: in_one_line(&error),
         })?;
         if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
             depth += 1;

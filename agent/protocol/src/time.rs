@@ -92,8 +92,8 @@ impl FromStr for Span {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Nobody reads microseconds; what is shorter than a millisecond stays as it is.
-        let millis = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
-        let shown = if millis == 0 { self.0 } else { Duration::from_millis(millis) };
+        let whole = Duration::from_secs(self.0.as_secs()) + Duration::from_millis(self.0.subsec_millis().into());
+        let shown = if whole.is_zero() { self.0 } else { whole };
         let text = humantime::format_duration(shown).to_string();
         f.write_str(&text.replace(' ', ""))
     }

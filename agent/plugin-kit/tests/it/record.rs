@@ -84,3 +84,21 @@ fn a_record_has_a_bound_and_says_that_it_is_cut() {
     late.evaluated((1, &[]), &Ok(Vec::new()));
     assert_eq!(late.finish(("a", "rule"), &json!({}), 1).calls, 0, "the instance before is not recorded");
 }
+
+#[test]
+fn a_plugin_that_asks_without_an_end_within_one_call_fills_no_memory() {
+    let recorder = recorder();
+    let asked = |number| Asked {
+        number,
+        interface: "state",
+        function: "set",
+        arguments: json!({ "key": "k", "value": "x".repeat(100_000) }),
+    };
+    for number in 1..=1_000 {
+        recorder.asked(&asked(number));
+        recorder.answered(&asked(number), &json!({ "ok": null }));
+    }
+    recorder.evaluated((1, &[]), &Ok(Vec::new()));
+    let recorded = recorder.finish(("rule-1", "rule"), &json!({}), 1);
+    assert!(recorded.is_cut && recorded.golden.len() < 8 << 20, "{} bytes", recorded.golden.len());
+}
