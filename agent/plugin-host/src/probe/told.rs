@@ -268,49 +268,34 @@ impl Refused for SqlError {
     }
 }
 
-impl Refused for FileError {
-    fn refused(refusal: RefusalKind, why: String) -> Self {
-        match refusal {
-            RefusalKind::Denied => Self::Denied(why),
-            RefusalKind::Full | RefusalKind::TooLarge => Self::Full,
-            RefusalKind::Busy
-            | RefusalKind::Timeout
-            | RefusalKind::Unreachable
-            | RefusalKind::NotFound
-            | RefusalKind::Failed => Self::Failed(why),
-        }
-    }
+/// `files` and `state` have errors of the same cases, each of a type of its own.
+macro_rules! refused_for_want_of_room {
+    ($($error:ty),*) => {$(
+        impl Refused for $error {
+            fn refused(refusal: RefusalKind, why: String) -> Self {
+                match refusal {
+                    RefusalKind::Denied => Self::Denied(why),
+                    RefusalKind::Full | RefusalKind::TooLarge => Self::Full,
+                    RefusalKind::Busy
+                    | RefusalKind::Timeout
+                    | RefusalKind::Unreachable
+                    | RefusalKind::NotFound
+                    | RefusalKind::Failed => Self::Failed(why),
+                }
+            }
 
-    fn words(&self) -> (RefusalKind, Option<&str>) {
-        match self {
-            Self::Denied(what) => (RefusalKind::Denied, Some(what)),
-            Self::Full => (RefusalKind::Full, None),
-            Self::Failed(why) => (RefusalKind::Failed, Some(why)),
+            fn words(&self) -> (RefusalKind, Option<&str>) {
+                match self {
+                    Self::Denied(what) => (RefusalKind::Denied, Some(what)),
+                    Self::Full => (RefusalKind::Full, None),
+                    Self::Failed(why) => (RefusalKind::Failed, Some(why)),
+                }
+            }
         }
-    }
+    )*};
 }
 
-impl Refused for StateError {
-    fn refused(refusal: RefusalKind, why: String) -> Self {
-        match refusal {
-            RefusalKind::Denied => Self::Denied(why),
-            RefusalKind::Full | RefusalKind::TooLarge => Self::Full,
-            RefusalKind::Busy
-            | RefusalKind::Timeout
-            | RefusalKind::Unreachable
-            | RefusalKind::NotFound
-            | RefusalKind::Failed => Self::Failed(why),
-        }
-    }
-
-    fn words(&self) -> (RefusalKind, Option<&str>) {
-        match self {
-            Self::Denied(what) => (RefusalKind::Denied, Some(what)),
-            Self::Full => (RefusalKind::Full, None),
-            Self::Failed(why) => (RefusalKind::Failed, Some(why)),
-        }
-    }
-}
+refused_for_want_of_room!(FileError, StateError);
 
 impl Refused for HttpError {
     fn refused(refusal: RefusalKind, why: String) -> Self {
