@@ -6,6 +6,7 @@ mod capabilities;
 mod compiling;
 mod faults;
 mod fixed;
+mod ground;
 mod http;
 mod killed;
 mod limits;

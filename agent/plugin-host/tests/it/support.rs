@@ -1,56 +1,15 @@
-//! Components, a host with a cache of its own, entries.
+//! Guests as the tests load them, subjects, entries.
 
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use latido_plugin_host::{
-    Budget, CallError, Command, Entries, FaultKind, Field, Host, HostSettings, Kind, Output, PluginError, PluginSpec,
-    Says, Sink, Situation, Subject, SubjectKind, Verdict,
+    Budget, CallError, Command, Entries, FaultKind, Field, Kind, Output, PluginError, PluginSpec, Says, Sink,
+    Situation, Subject, SubjectKind, Verdict,
 };
 use serde_json::json;
-use tempfile::TempDir;
 
-/// A host in a folder of its own.
-pub(crate) struct World {
-    pub(crate) folder: TempDir,
-    pub(crate) host: Host,
-}
-
-impl World {
-    pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let host =
-            Host::new(HostSettings { cache: folder.path().join("cache"), compiler: None, metered: false }).unwrap();
-        Self { folder, host }
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-}
-
-/// A built-in plugin, as `cargo xtask guests` builds it.
-pub(crate) fn builtin(name: &str) -> Arc<[u8]> {
-    read(&components().join(format!("{name}.wasm")))
-}
-
-/// A guest that misbehaves.
-pub(crate) fn guest(name: &str) -> Arc<[u8]> {
-    read(&components().join("guests").join(format!("{name}.wasm")))
-}
-
-fn components() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/components")
-}
-
-fn read(path: &Path) -> Arc<[u8]> {
-    match std::fs::read(path) {
-        Ok(bytes) => bytes.into(),
-        Err(error) => panic!("cannot read {}: {error}; run `cargo xtask guests` first", path.display()),
-    }
-}
+pub(crate) use crate::ground::{World, builtin, guest};
 
 /// The sink that misbehaves as it is told.
 pub(crate) fn misbehaving(place: &str, what: &str) -> PluginSpec {

@@ -8,6 +8,8 @@ mod chaos;
 mod check;
 mod conformance;
 mod examples;
+#[path = "../../../plugin-host/tests/it/ground.rs"]
+mod ground;
 mod inspect;
 mod languages;
 mod openssl;

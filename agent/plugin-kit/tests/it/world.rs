@@ -1,54 +1,14 @@
-//! Components, a host with a cache of its own.
+//! Components from text, and a job that died.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use latido_plugin_host::{Budget, Command, Host, HostSettings, Situation, Subject, SubjectKind, Verdict};
-use tempfile::TempDir;
+use latido_plugin_host::{Budget, Command, Situation, Subject, SubjectKind, Verdict};
 
-/// A host in a folder of its own.
-pub(crate) struct World {
-    pub(crate) folder: TempDir,
-    pub(crate) host: Host,
-}
-
-impl World {
-    pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let host =
-            Host::new(HostSettings { cache: folder.path().join("cache"), compiler: None, metered: false }).unwrap();
-        Self { folder, host }
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-}
-
-/// A built-in plugin, as `cargo xtask guests` builds it.
-pub(crate) fn builtin(name: &str) -> Arc<[u8]> {
-    read(&components().join(format!("{name}.wasm")))
-}
-
-/// A guest of the tests.
-pub(crate) fn guest(name: &str) -> Arc<[u8]> {
-    read(&components().join("guests").join(format!("{name}.wasm")))
-}
+pub(crate) use crate::ground::{World, builtin, guest};
 
 /// A component from its text.
 pub(crate) fn component(text: &str) -> Arc<[u8]> {
     wat::parse_str(format!("(component {text})")).unwrap().into()
-}
-
-fn components() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/components")
-}
-
-fn read(path: &Path) -> Arc<[u8]> {
-    match std::fs::read(path) {
-        Ok(bytes) => bytes.into(),
-        Err(error) => panic!("cannot read {}: {error}; run `cargo xtask guests` first", path.display()),
-    }
 }
 
 /// A job that died once.
