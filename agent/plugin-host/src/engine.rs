@@ -84,6 +84,8 @@ struct Ticker {
 #[derive(Default)]
 struct Calls {
     count: usize,
+    /// the ticker waits for a call, and has to be woken
+    resting: bool,
     ended: bool,
 }
 
@@ -93,8 +95,10 @@ impl Ticker {
             {
                 let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
                 while calls.count == 0 && !calls.ended {
+                    calls.resting = true;
                     calls = self.changed.wait(calls).unwrap_or_else(PoisonError::into_inner);
                 }
+                calls.resting = false;
                 if calls.ended {
                     return;
                 }
@@ -107,10 +111,11 @@ impl Ticker {
 
     fn change(&self, change: impl FnOnce(&mut usize)) {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let rested = calls.count == 0;
         change(&mut calls.count);
+        // Between two calls that follow each other it does not rest, and nobody pays for waking it.
+        let is_to_wake = calls.resting && calls.count > 0;
         drop(calls);
-        if rested {
+        if is_to_wake {
             self.changed.notify_one();
         }
     }

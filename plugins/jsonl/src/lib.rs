@@ -57,9 +57,9 @@ impl Lifecycle for Jsonl {
 impl Sink for Jsonl {
     fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
         let mut lines = String::with_capacity(batch.sequences.len() * LINE);
-        let names = line::names(&batch.fields);
+        let mut writer = line::Lines::of(&batch);
         for entry in entries::of(&batch) {
-            line::add(&mut lines, &batch.journal, &names, &entry);
+            writer.add(&mut lines, &entry);
         }
         let durable = batch.sequences.last().copied().unwrap_or(0);
         if lines.is_empty() {

@@ -2,11 +2,11 @@
 
 use core::fmt::Write as _;
 
-use super::bindings::latido::plugin::journal::{Field, ValueKind};
+use super::bindings::latido::plugin::journal::{Batch, Field, ValueKind};
 use super::entries::{Entry, Value};
 
 /// A field of the batch on its way into lines.
-pub(crate) struct Name {
+struct Name {
     /// of `progress.done` it is `progress`
     record: Option<String>,
     /// of `progress.done` it is `"done":`
@@ -14,8 +14,61 @@ pub(crate) struct Name {
     holds: ValueKind,
 }
 
-/// The names of a batch's fields, which its entries share.
-pub(crate) fn names(fields: &[Field]) -> Vec<Name> {
+/// Writes the entries of one batch as lines. What they share is made once.
+pub(crate) struct Lines {
+    /// the journal, quoted
+    journal: String,
+    names: Vec<Name>,
+    moments: Moments,
+}
+
+impl Lines {
+    /// Lines for the entries of this batch.
+    pub(crate) fn of(batch: &Batch) -> Self {
+        let mut journal = String::new();
+        text(&mut journal, &batch.journal);
+        Self { journal, names: names(&batch.fields), moments: Moments::default() }
+    }
+
+    /// Adds an entry as one JSON object, with a line feed behind it.
+    pub(crate) fn add(&mut self, lines: &mut String, entry: &Entry<'_>) {
+        lines.push_str("{\"sequence\":");
+        whole(lines, entry.sequence as i64);
+        lines.push_str(",\"agent\":");
+        lines.push_str(&self.journal);
+        lines.push_str(",\"at\":");
+        self.moments.add(lines, entry.at);
+        lines.push_str(",\"type\":");
+        text(lines, entry.kind);
+        // Fields of one record come together: `progress.done` after `progress.fraction`.
+        let mut open: Option<&str> = None;
+        for (place, value) in &entry.fields {
+            let Some(name) = self.names.get(*place) else { continue };
+            if open != name.record.as_deref() {
+                if open.is_some() {
+                    lines.push('}');
+                }
+                open = name.record.as_deref();
+                if let Some(record) = open {
+                    lines.push(',');
+                    text(lines, record);
+                    lines.push_str(":{");
+                }
+            }
+            if !lines.ends_with('{') {
+                lines.push(',');
+            }
+            lines.push_str(&name.key);
+            self.moments.value(lines, name.holds, *value);
+        }
+        if open.is_some() {
+            lines.push('}');
+        }
+        lines.push_str("}\n");
+    }
+}
+
+fn names(fields: &[Field]) -> Vec<Name> {
     let name = |field: &Field| {
         let (record, name) = match field.name.split_once('.') {
             Some((record, name)) => (Some(record.to_owned()), name),
@@ -30,52 +83,44 @@ pub(crate) fn names(fields: &[Field]) -> Vec<Name> {
     fields.iter().map(name).collect()
 }
 
-/// Adds an entry as one JSON object, with a line feed behind it.
-pub(crate) fn add(lines: &mut String, journal: &str, names: &[Name], entry: &Entry<'_>) {
-    lines.push_str("{\"sequence\":");
-    whole(lines, entry.sequence as i64);
-    lines.push_str(",\"agent\":");
-    text(lines, journal);
-    lines.push_str(",\"at\":");
-    text(lines, &rfc3339(entry.at));
-    lines.push_str(",\"type\":");
-    text(lines, entry.kind);
-    // Fields of one record come together: `progress.done` after `progress.fraction`.
-    let mut open: Option<&str> = None;
-    for (place, value) in &entry.fields {
-        let Some(name) = names.get(*place) else { continue };
-        if open != name.record.as_deref() {
-            if open.is_some() {
-                lines.push('}');
-            }
-            open = name.record.as_deref();
-            if let Some(record) = open {
-                lines.push(',');
-                text(lines, record);
-                lines.push_str(":{");
-            }
-        }
-        if !lines.ends_with('{') {
-            lines.push(',');
-        }
-        lines.push_str(&name.key);
-        self::value(lines, name.holds, *value);
-    }
-    if open.is_some() {
-        lines.push('}');
-    }
-    lines.push_str("}\n");
+/// Writes moments. Those of one second have all but their milliseconds in common, and follow each other.
+#[derive(Default)]
+struct Moments {
+    second: Option<u64>,
+    /// the second, up to its point
+    text: String,
 }
 
-fn value(out: &mut String, holds: ValueKind, value: Value<'_>) {
-    match value {
-        Value::Text(value) => text(out, value),
-        Value::Number(value) => match holds {
-            ValueKind::Time => text(out, &rfc3339(value as u64)),
-            ValueKind::Duration => number(out, value / 1000.0),
-            ValueKind::Flag => out.push_str(if value == 0.0 { "false" } else { "true" }),
-            ValueKind::Text | ValueKind::Whole | ValueKind::Real => number(out, value),
-        },
+impl Moments {
+    /// Adds a moment, quoted.
+    fn add(&mut self, out: &mut String, millis: u64) {
+        let (second, milli) = (millis / 1000, millis % 1000);
+        if self.second != Some(second) {
+            self.text = rfc3339(second * 1000);
+            self.text.truncate(self.text.len() - "000Z".len());
+            self.second = Some(second);
+        }
+        out.push('"');
+        out.push_str(&self.text);
+        out.push_str(match milli {
+            0..=9 => "00",
+            10..=99 => "0",
+            _ => "",
+        });
+        whole(out, milli as i64);
+        out.push_str("Z\"");
+    }
+
+    fn value(&mut self, out: &mut String, holds: ValueKind, value: Value<'_>) {
+        match value {
+            Value::Text(value) => text(out, value),
+            Value::Number(value) => match holds {
+                ValueKind::Time => self.add(out, value as u64),
+                ValueKind::Duration => number(out, value / 1000.0),
+                ValueKind::Flag => out.push_str(if value == 0.0 { "false" } else { "true" }),
+                ValueKind::Text | ValueKind::Whole | ValueKind::Real => number(out, value),
+            },
+        }
     }
 }
 
@@ -94,7 +139,7 @@ fn number(out: &mut String, value: f64) {
 }
 
 fn whole(out: &mut String, value: i64) {
-    let _always = write!(out, "{value}");
+    out.push_str(itoa::Buffer::new().format(value));
 }
 
 /// A text between quotes. What needs no escape, mostly all of it, is added at once.

@@ -57,10 +57,10 @@ impl Lifecycle for Webhook {
 impl Sink for Webhook {
     fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
         let settings = SETTINGS.get().ok_or_else(|| PluginError::Other("not configured".into()))?;
-        let names = line::names(&batch.fields);
+        let mut lines = line::Lines::of(&batch);
         let messages: Vec<Message> = entries::of(&batch)
             .take(settings.batch_max)
-            .map(|entry| Message::of(&batch, &names, &entry, settings))
+            .map(|entry| Message::of(&batch, &mut lines, &entry, settings))
             .collect();
         send(settings, &messages)
     }

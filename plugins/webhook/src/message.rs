@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::bindings::latido::plugin::journal::Batch;
 use super::entries::{Entry, Value};
-use super::line::{self, Name};
+use super::line::{self, Lines};
 use super::settings::Settings;
 
 /// What is known of one entry.
@@ -17,7 +17,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    pub(crate) fn of(batch: &Batch, names: &[Name], entry: &Entry<'_>, settings: &Settings) -> Self {
+    pub(crate) fn of(batch: &Batch, lines: &mut Lines, entry: &Entry<'_>, settings: &Settings) -> Self {
         let mut said = BTreeMap::new();
         for (place, value) in &entry.fields {
             let Some(field) = batch.fields.get(*place) else { continue };
@@ -28,7 +28,7 @@ impl Message {
             said.insert(field.name.clone(), text);
         }
         let mut json = String::new();
-        line::add(&mut json, &batch.journal, names, entry);
+        lines.add(&mut json, entry);
         let mut message = Self { sequence: entry.sequence, json: json.trim_end().into(), said };
         message.derive(batch, entry, settings.text_max);
         message
