@@ -33,7 +33,7 @@ fn failure(args: &RemoveArgs, context: &Context, error: &RemoveError) -> Failure
         RemoveError::Unknown { .. } => {
             Failure::refused(what, why, format!("`latido why {job}` shows what is known of it"))
         }
-        RemoveError::Recover { .. } | RemoveError::Files { .. } => Failure::itself(
+        RemoveError::Recover { .. } | RemoveError::Ledger { .. } | RemoveError::Files { .. } => Failure::itself(
             what,
             why,
             format!("look at {}: is it writable, is its disk full?", context.state.path().display()),

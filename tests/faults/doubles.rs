@@ -1,6 +1,11 @@
 //! Many starters at once: one attempt, and the losers write nothing.
 
 use std::process::Child;
+use std::time::Duration;
+
+use latido::jobs::clock::{Deadline, wall_time};
+use latido::jobs::launch::{LaunchError, LaunchOrder, launch};
+use latido_process::lock::Lock;
 
 use crate::support::{Ran, World, wait_until};
 
@@ -101,15 +106,36 @@ fn c104_a_losing_launch_does_not_touch_the_winner() {
             .map(|name| std::fs::read(folder.path().join(name)).unwrap())
     };
     let before = snapshot();
-    let order = latido::jobs::launch::LaunchOrder {
-        because: "a test".to_owned(),
-        by: "a test".to_owned(),
-        by_hand: true,
-        ..Default::default()
-    };
-    let at = latido::jobs::clock::wall_time();
-    let lost = latido::jobs::launch::launch(world.state(), &"x".parse().unwrap(), order, at);
-    assert!(lost.is_err(), "{lost:?}");
+    let order =
+        LaunchOrder { because: "a test".to_owned(), by: "a test".to_owned(), by_hand: true, ..Default::default() };
+    let lost = launch(world.state(), &"x".parse().unwrap(), order, wall_time());
+    assert!(matches!(lost, Err(LaunchError::Locked { .. })), "{lost:?}");
     assert_eq!(snapshot(), before);
     assert_eq!(world.attempts("x"), [1]);
+}
+
+/// A supervisor records the ending and then ends itself, and its lock with it.
+#[test]
+fn a_launch_between_an_ending_and_the_end_of_its_supervisor_waits_for_the_lock() {
+    let world = World::new();
+    world.detach("x", &[], "echo $$ >> runs; test $LATIDO_ATTEMPT = 1 && kill -9 $$; exec sleep 100");
+    world.end("x", 1);
+    let lock_file = world.state().job(&"x".parse().unwrap()).lock();
+    let mut lock = None;
+    wait_until("the lock is free", || {
+        lock = Lock::take(&lock_file).unwrap();
+        lock.is_some()
+    });
+    let launched = std::thread::scope(|scope| {
+        let launch = scope.spawn(|| {
+            let order = LaunchOrder { because: "a test".to_owned(), by: "a test".to_owned(), ..Default::default() };
+            launch(world.state(), &"x".parse().unwrap(), order, wall_time())
+        });
+        // One that does not wait has failed by then; one that has not come so far finds the lock free.
+        Deadline::after(Duration::from_millis(200)).rest(Duration::from_secs(1));
+        lock.take();
+        launch.join().unwrap()
+    });
+    // It got the lock, and came as far as to the supervisor's program, which lies beside no test.
+    assert!(matches!(launched, Err(LaunchError::NoSupervisor { .. })), "{launched:?}");
 }

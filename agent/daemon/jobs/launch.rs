@@ -1,26 +1,21 @@
 //! Launches an attempt: the lock, the epoch, the folder, the supervisor, and its word that the job runs.
 
-use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use latido_process::identity;
 use latido_process::lock::Lock;
 use latido_process::start::{self, Starting};
 use latido_protocol::attempt::{self, Report};
-use latido_protocol::files::{JobFile, Start, Want, Wanted};
-use latido_protocol::layout::{AttemptDir, JobDir, StateDir};
-use latido_protocol::{FORMAT_VERSION, Outcome, SubjectName, WallTime, disk};
+use latido_protocol::files::JobFile;
+use latido_protocol::layout::{JobDir, StateDir};
+use latido_protocol::{Outcome, SubjectName, WallTime, disk};
 
 use super::clock::Deadline;
 use super::inspect::{self, LAUNCH_WITHIN};
-use super::prepared::{Prepared, PublishError};
+use super::next_attempt::{self, Decided};
 use super::records;
-use super::recover::{self, Settling};
-use super::sockets;
-use super::wanted;
+use super::recover::{self, RecoverError, Settling};
 use super::{after_end, git_locks};
 
 pub use super::launch_error::LaunchError;
@@ -108,7 +103,6 @@ pub fn launch(
     mut order: LaunchOrder,
     at: WallTime,
 ) -> Result<Launched, LaunchError> {
-    let program = supervisor_program()?;
     let folder = state.job(job);
     if !records::exists(&folder) {
         return Err(LaunchError::NoJob { job: job.clone(), why: "there is no such job".to_owned() });
@@ -116,14 +110,9 @@ pub fn launch(
     let is_new = order.lock.is_some();
     let lock = match order.lock.take() {
         Some(lock) => lock,
-        None => match Lock::take(&folder.lock()) {
-            Ok(Some(lock)) => lock,
-            Ok(None) => {
-                return Err(LaunchError::Locked { job: job.clone(), holders: inspect::lock_holders(&folder) });
-            }
-            Err(source) => return Err(LaunchError::Lock { job: job.clone(), source }),
-        },
+        None => recover::take_lock_after_end(job, &folder).map_err(|error| not_locked(job, error))?,
     };
+    let program = supervisor_program()?;
     let file = match disk::read::<JobFile>(&folder.job()) {
         Ok(Some(file)) => file,
         Ok(None) => return Err(LaunchError::NoJob { job: job.clone(), why: "it has no job.json".to_owned() }),
@@ -138,17 +127,9 @@ pub fn launch(
         }
     }
     let notes = git_locks::look(&file.directory, file.settings.launch.git_locks, ended);
-    let given = prepare(job, &folder, &file, &order, at, notes)?;
-    let heard = start::start_supervisor(&program, folder.attempt(given.attempt).path(), lock)
-        .map_err(|error| latido_protocol::chain(&error))
-        .and_then(|starting| {
-            let heard = hear(&starting);
-            // The command after the ending holds the lock; nothing else of the attempt is left.
-            if let (Ok(Some(Report::LaunchFailed { .. })), Some(on_end)) = (&heard, &file.settings.on_end) {
-                after_end::wait_for_end(&starting, on_end.run_for.0);
-            }
-            heard
-        });
+    let decided = next_attempt::decide(job, &folder, &order, at)?;
+    let given = decided.given;
+    let heard = record_and_start(decided, &folder, &file, notes, &program, lock)?;
     let Ordered { attempt, epoch } = given;
     let refused = |why: String| {
         record_refusal(state, job, attempt, &order.by, at, &why);
@@ -160,6 +141,59 @@ pub fn launch(
         Ok(Some(Report::Refused { detail })) => Err(refused(detail)),
         Ok(None) => Err(LaunchError::Silent { job: job.clone(), attempt, within: LAUNCH_WITHIN }),
         Err(why) => Err(refused(why)),
+    }
+}
+
+/// Puts the attempt on the disk and starts its supervisor: it gets ready while the disk is waited for, and says in the end what
+/// became of the job, or why it said nothing.
+///
+/// # Errors
+/// When the disk does not take the attempt. Then nothing runs, and the lock is free.
+fn record_and_start(
+    decided: Decided<'_>,
+    folder: &JobDir,
+    file: &JobFile,
+    notes: Vec<String>,
+    program: &Path,
+    lock: Lock,
+) -> Result<Result<Option<Report>, String>, LaunchError> {
+    let attempt_dir = folder.attempt(decided.given.attempt).path().to_owned();
+    let (held, recorded) = std::thread::scope(|scope| {
+        // A thread of its own, since a fork waits as well.
+        let held = scope.spawn(|| start::hold_supervisor(program, &attempt_dir, lock));
+        let recorded = decided.record(folder, file, notes);
+        (held.join(), recorded)
+    });
+    let held = match held {
+        Ok(held) => held.map_err(|error| latido_protocol::chain(&error)),
+        Err(_panic) => Err("its starter panicked".to_owned()),
+    };
+    if let Err(error) = recorded {
+        if let Ok(held) = held {
+            // With it the lock is gone.
+            let _ = hear(&held.dismiss());
+        }
+        return Err(error);
+    }
+    Ok(held.and_then(|held| {
+        let starting = held.go();
+        let heard = hear(&starting);
+        // The command after the ending holds the lock; nothing else of the attempt is left.
+        if let (Ok(Some(Report::LaunchFailed { .. })), Some(on_end)) = (&heard, &file.settings.on_end) {
+            after_end::wait_for_end(&starting, on_end.run_for.0);
+        }
+        heard
+    }))
+}
+
+fn not_locked(job: &SubjectName, error: RecoverError) -> LaunchError {
+    let job = job.clone();
+    if let RecoverError::Locked { holders, .. } = error {
+        LaunchError::Locked { job, holders }
+    } else if let RecoverError::Lock { source, .. } = error {
+        LaunchError::Lock { job, source }
+    } else {
+        LaunchError::Previous { job, source: error }
     }
 }
 
@@ -228,122 +262,6 @@ fn settle_previous(
     recover::settle(state, job, attempt, lock, &Settling::lost(&order.by, at))
         .map(|end| Some(end.ended_at))
         .map_err(|source| LaunchError::Previous { job: job.clone(), source })
-}
-
-/// Gives the attempt its number, its epoch, its folder and its record, each on the disk before the next.
-fn prepare(
-    job: &SubjectName,
-    folder: &JobDir,
-    file: &JobFile,
-    order: &LaunchOrder,
-    launched_at: WallTime,
-    notes: Vec<String>,
-) -> Result<Ordered, LaunchError> {
-    let wanted_error = |source| LaunchError::Wanted { job: job.clone(), source };
-    let short = wanted::take_short(folder).map_err(wanted_error)?;
-    let wanted = short.read(launched_at).map_err(wanted_error)?;
-    let paused = wanted.want == Want::Pause && wanted.until.is_none_or(|until| until > launched_at);
-    if !order.by_hand && (wanted.want == Want::Stop || paused) {
-        return Err(LaunchError::NotWanted { job: job.clone(), want: wanted.want });
-    }
-    let attempts =
-        records::attempt_numbers(folder).map_err(|source| LaunchError::Folder { path: folder.attempts(), source })?;
-    let next = Ordered {
-        attempt: attempts.last().copied().unwrap_or(0).saturating_add(1),
-        epoch: wanted.epoch.saturating_add(1),
-    };
-    let given = order.ordered.unwrap_or(next);
-    if given.attempt != next.attempt || given.epoch < next.epoch {
-        return Err(LaunchError::Superseded { job: job.clone(), epoch: given.epoch, highest: wanted.epoch });
-    }
-    let by = if order.by_hand { order.by.clone() } else { wanted.by.clone() };
-    // A wish is as old as it was: an agent takes one with another moment for another wish.
-    let at = if order.by_hand { launched_at } else { wanted.at };
-    let run = Wanted { want: Want::Run, epoch: given.epoch, at, until: None, by, ..wanted };
-    let begun = |by_hand| Begun { given, by_hand, at: launched_at, notes };
-    // By hand it may say something else than before, and that is kept. Else it is the epoch alone that is new, and the
-    // attempt's own record is durable before anything runs.
-    if order.by_hand {
-        short.write(&run).map_err(wanted_error)?;
-        return record_start(job, folder, file, order, begun(true)).map(|()| given);
-    }
-    // A resume stays wanted until the attempt that it asks for has its folder, also one that was ordered before.
-    let is_asked_for = wanted.want == Want::Resume;
-    let want = if is_asked_for { Want::Resume } else { Want::Run };
-    short.write_whole(&Wanted { want, ..run.clone() }).map_err(wanted_error)?;
-    record_start(job, folder, file, order, begun(order.resumed_by_hand || is_asked_for))?;
-    if is_asked_for {
-        short.write_whole(&run).map_err(wanted_error)?;
-    }
-    Ok(given)
-}
-
-/// What the record of an attempt says beside its job and the order.
-struct Begun {
-    given: Ordered,
-    /// a person asks for it
-    by_hand: bool,
-    at: WallTime,
-    /// what was found before it
-    notes: Vec<String>,
-}
-
-fn record_start(
-    job: &SubjectName,
-    folder: &JobDir,
-    file: &JobFile,
-    order: &LaunchOrder,
-    Begun { given, by_hand, at, notes }: Begun,
-) -> Result<(), LaunchError> {
-    let attempts = records::attempt_numbers(folder).unwrap_or_default();
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let sockets =
-        sockets::make_folder(runtime.as_deref()).map_err(|source| LaunchError::Sockets { job: job.clone(), source })?;
-    let record = Start {
-        version: FORMAT_VERSION,
-        job: job.clone(),
-        attempt: given.attempt,
-        epoch: given.epoch,
-        host: host_name(),
-        launched_at: at,
-        starter: identity::own().map_err(|source| LaunchError::Identity { job: job.clone(), source })?,
-        because: order.because.clone(),
-        by_hand,
-        command: order.command.clone().unwrap_or_else(|| file.command.clone()),
-        directory: file.directory.clone(),
-        checkpoint: records::last_checkpoint(folder, &attempts),
-        sockets: sockets.clone(),
-        supervisor: None,
-        process: None,
-        started_at: None,
-        cgroup: None,
-        notes,
-    };
-    let written = publish_attempt(folder, &record);
-    if written.is_err() {
-        // An attempt without a record never was one; its epoch stays spent.
-        sockets::remove_folder(&sockets);
-    }
-    written
-}
-
-/// The attempt's folder appears with its record in it.
-fn publish_attempt(folder: &JobDir, record: &Start) -> Result<(), LaunchError> {
-    let path = folder.attempt(record.attempt).path().to_owned();
-    let refuse = |source| LaunchError::Folder { path: path.clone(), source };
-    let unrecorded = |source| LaunchError::Record { job: record.job.clone(), attempt: record.attempt, source };
-    let attempts = folder.attempts();
-    match fs::DirBuilder::new().mode(0o700).create(&attempts) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refuse(error)),
-        Ok(()) | Err(_) => {}
-    }
-    let prepared = Prepared::make(&attempts).map_err(refuse)?;
-    disk::replace_quick(&AttemptDir::new(prepared.path()).start(), record).map_err(unrecorded)?;
-    prepared.publish(&path).map_err(|error| match error {
-        PublishError::Exists => refuse(io::ErrorKind::AlreadyExists.into()),
-        PublishError::Sync(source) => unrecorded(source),
-        PublishError::Name(source) => refuse(source),
-    })
 }
 
 /// The host's name, for people.

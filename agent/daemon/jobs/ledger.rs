@@ -98,6 +98,14 @@ pub fn append(state: &StateDir, end: &End, because: String) -> Result<(), disk::
     disk::append_line(&state.ledger(), &LedgerLine::of(end, because), true)
 }
 
+/// Puts the lines on the disk that were appended. Whoever removes the endings that a line could be made from does it first.
+///
+/// # Errors
+/// When the file system refuses.
+pub(crate) fn sync(state: &StateDir) -> Result<(), disk::WriteError> {
+    disk::sync_file(&state.ledger())
+}
+
 #[cfg(test)]
 mod tests {
     use latido_protocol::{FORMAT_VERSION, Outcome, WallTime};

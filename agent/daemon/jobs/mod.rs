@@ -15,6 +15,7 @@ pub mod launch;
 mod launch_error;
 pub mod ledger;
 pub mod make;
+mod next_attempt;
 pub mod orphans;
 pub mod output;
 pub mod pause;

@@ -236,7 +236,8 @@ pub fn last_checkpoint(folder: &JobDir, attempts: &[u32]) -> String {
             let records = read_attempt(folder, *number, &mut Vec::new());
             let ended = records.end.as_ref().and_then(|end| of(end.progress.as_ref()));
             let beat = records.status.as_ref().and_then(|status| of(status.progress.as_ref()));
-            let handed = records.start.map(|start| start.checkpoint).filter(|checkpoint| !checkpoint.is_empty());
+            // What an attempt was handed is the last of all before it.
+            let handed = records.start.map(|start| start.checkpoint);
             ended.or(beat).or(handed)
         })
         .unwrap_or_default()

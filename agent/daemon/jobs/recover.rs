@@ -9,8 +9,12 @@ use latido_protocol::files::{End, Start};
 use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, Outcome, SubjectName, WallTime, disk};
 
+use super::clock::Deadline;
 use super::inspect::{self, AttemptFacts, AttemptState, Living};
-use super::{after_end, ledger, sockets};
+use super::{after_end, ledger, records, sockets};
+
+/// Between a supervisor's record of the ending and its own end.
+const ENDING_WITHIN: Duration = Duration::from_secs(2);
 
 /// Why the ending of an attempt cannot be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -148,6 +152,27 @@ pub fn take_lock(job: &SubjectName, folder: &JobDir) -> Result<Lock, RecoverErro
     }
 }
 
+/// Takes a job's lock. A supervisor records the ending and then ends itself: who saw the one waits a moment for the other.
+///
+/// # Errors
+/// As [`take_lock`], at once where the latest attempt has no ending.
+pub fn take_lock_after_end(job: &SubjectName, folder: &JobDir) -> Result<Lock, RecoverError> {
+    let deadline = Deadline::after(ENDING_WITHIN);
+    loop {
+        let locked = match take_lock(job, folder) {
+            Err(error @ RecoverError::Locked { .. }) => error,
+            other => return other,
+        };
+        let latest = records::attempt_numbers(folder).ok().and_then(|numbers| numbers.last().copied());
+        let has_ended =
+            latest.is_some_and(|number| records::read_attempt(folder, number, &mut Vec::new()).end.is_some());
+        if !has_ended || deadline.has_passed() {
+            return Err(locked);
+        }
+        deadline.rest(Duration::from_millis(1));
+    }
+}
+
 /// Records that an attempt was lost, if its death is proven and no ending is recorded. The job's lock is taken for it.
 ///
 /// Returns the ending that stands: what has ended never changes, and an ending that is there already wins.
@@ -267,7 +292,7 @@ fn record_end(
     let start = records.start.as_ref();
     let epoch = start
         .map(|start| start.epoch)
-        .or_else(|| super::records::read_busy(folder).filter(|busy| busy.attempt == attempt).map(|busy| busy.epoch));
+        .or_else(|| records::read_busy(folder).filter(|busy| busy.attempt == attempt).map(|busy| busy.epoch));
     let end = End {
         version: FORMAT_VERSION,
         job: job.clone(),

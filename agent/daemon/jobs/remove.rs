@@ -3,20 +3,17 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use latido_process::lock::Lock;
+use latido_protocol::disk::WriteError;
 use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{SubjectName, WallTime};
 
-use super::clock::Deadline;
 use super::inspect::{self, Living};
+use super::ledger;
 use super::records;
 use super::recover::{self, RecoverError, Settling};
 use super::sockets::{self, short_id};
-
-/// Between a supervisor's record of the ending and its own end.
-const ENDING_WITHIN: Duration = Duration::from_secs(2);
 
 /// Why a job cannot be removed.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +48,12 @@ pub enum RemoveError {
         job: SubjectName,
         /// why
         source: RecoverError,
+    },
+    /// The ledger, which keeps what is known of it, cannot be put on the disk.
+    #[error("keep what is known of it")]
+    Ledger {
+        /// what the writer said
+        source: WriteError,
     },
     /// Its files cannot be removed. When the folder is left, it has another name, and the job's is free.
     #[error("remove {path}")]
@@ -90,6 +93,8 @@ pub fn remove(state: &StateDir, job: &SubjectName, by: &str, at: WallTime) -> Re
             sockets::remove_folder(&start.sockets);
         }
     }
+    // Its endings go with it; from here on the ledger alone knows its epochs.
+    ledger::sync(state).map_err(|source| RemoveError::Ledger { source })?;
     let aside = state.jobs().join(format!(".removed-{}", short_id()));
     fs::rename(folder.path(), &aside)
         .map_err(|source| RemoveError::Files { path: folder.path().to_owned(), source })?;
@@ -97,22 +102,13 @@ pub fn remove(state: &StateDir, job: &SubjectName, by: &str, at: WallTime) -> Re
     fs::remove_dir_all(&aside).map_err(|source| RemoveError::Files { path: aside, source })
 }
 
-/// A supervisor records the ending and then ends itself: who saw the one waits a moment for the other.
 fn take_lock(job: &SubjectName, folder: &JobDir) -> Result<Lock, RemoveError> {
-    let deadline = Deadline::after(ENDING_WITHIN);
-    loop {
-        match recover::take_lock(job, folder) {
-            Ok(lock) => return Ok(lock),
-            Err(RecoverError::Locked { holders, .. }) => {
-                let latest = records::attempt_numbers(folder).ok().and_then(|numbers| numbers.last().copied());
-                let has_ended =
-                    latest.is_some_and(|number| records::read_attempt(folder, number, &mut Vec::new()).end.is_some());
-                if !has_ended || deadline.has_passed() {
-                    return Err(RemoveError::Lives { job: job.clone(), living: holders });
-                }
-                deadline.rest(Duration::from_millis(5));
-            }
-            Err(source) => return Err(RemoveError::Recover { job: job.clone(), source }),
+    recover::take_lock_after_end(job, folder).map_err(|error| {
+        let job = job.clone();
+        if let RecoverError::Locked { holders, .. } = error {
+            RemoveError::Lives { job, living: holders }
+        } else {
+            RemoveError::Recover { job, source: error }
         }
-    }
+    })
 }

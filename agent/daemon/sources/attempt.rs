@@ -54,6 +54,9 @@ pub(crate) async fn watch(driver: &DriverHandle, start: &Start, directory: &layo
     };
     let job = directory.job().and_then(|folder| disk::read::<JobFile>(&folder.job()).ok().flatten());
     let look_every = look_every(job.as_ref());
+    // The command after an ending holds the lock: until it is over, no attempt can follow.
+    let is_followed = job.is_none_or(|job| job.settings.on_end.is_some());
+    let mut is_told = false;
     loop {
         tokio::select! {
             biased;
@@ -63,10 +66,13 @@ pub(crate) async fn watch(driver: &DriverHandle, start: &Start, directory: &layo
                 }
                 // A supervisor that this agent started is its child, and would stay a zombie.
                 latido_process::start::collect(supervisor.pid);
-                return after_the_end(driver, start, directory).await;
+                return if is_told { Watched::Ended } else { after_the_end(driver, start, directory).await };
             }
             () = listen(driver, start, look_every) => {
-                // The connection broke, or the supervisor does not answer. Its process rules.
+                // The connection broke, or the supervisor does not answer. Its process rules, but over a recorded ending: it
+                // hangs up when that is on the disk, and nothing is left to do but to end itself.
+                let hangs_up = !is_told && !is_followed;
+                is_told |= hangs_up && matches!(after_the_end(driver, start, directory).await, Watched::Ended);
                 tokio::select! {
                     _gone = process.readable() => {}
                     () = tokio::time::sleep(RECONNECT_AFTER) => {}

@@ -272,8 +272,10 @@ pub fn has_other_children(job: u32) -> bool {
 }
 
 /// Gives back the memory that a launch took and its supervisor needs no more: there is one supervisor for every attempt.
+/// For the first thread of a program.
 pub fn trim_memory() {
     sys::trim_heap();
+    sys::trim_stack();
 }
 
 /// What the kernel counted for everything that was collected so far.

@@ -138,7 +138,8 @@ pub fn replace_whole<T: Serialize>(path: &Path, value: &T) -> Result<(), WriteEr
 
 /// Puts a folder on the disk with all that is in it, before it gets the name under which others find it.
 ///
-/// What was written before is waited for at once: the first wait writes most of what the others wait for.
+/// What is in files is waited for, and the names in each folder that has any. An empty file or folder is no more than its
+/// name.
 ///
 /// # Errors
 /// When the file system refuses.
@@ -147,16 +148,37 @@ pub fn sync_tree(folder: &Path) -> Result<(), WriteError> {
         let path = path.to_owned();
         move |source| WriteError::Io { path, source }
     };
+    let mut is_empty = true;
     for entry in std::fs::read_dir(folder).map_err(refuse(folder))? {
+        is_empty = false;
         let entry = entry.map_err(refuse(folder))?;
         let path = entry.path();
-        if entry.file_type().map_err(refuse(&path))?.is_dir() {
+        let found = entry.metadata().map_err(refuse(&path))?;
+        if found.is_dir() {
             sync_tree(&path)?;
-        } else {
+        } else if found.len() > 0 {
             File::open(&path).and_then(|file| file.sync_all()).map_err(refuse(&path))?;
         }
     }
+    if is_empty {
+        return Ok(());
+    }
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(refuse(folder))
+}
+
+/// Puts a file on the disk with its name, where there is one.
+///
+/// # Errors
+/// When the file system refuses.
+pub fn sync_file(path: &Path) -> Result<(), WriteError> {
+    match File::open(path) {
+        Ok(file) => {
+            file.sync_all().map_err(|source| WriteError::Io { path: path.to_owned(), source })?;
+            sync_folder(path)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(WriteError::Io { path: path.to_owned(), source }),
+    }
 }
 
 /// Replaces a file without waiting for the disk; a loss of power may bring the old content back.

@@ -76,6 +76,12 @@ impl Control {
         Ok(Self { listener, inode, clients: Vec::new(), owner: rustix::process::geteuid().as_raw(), guest: None })
     }
 
+    /// Lets go of all clients, once they were told what waits for them.
+    pub(crate) fn hang_up(&mut self) {
+        self.flush();
+        self.clients.clear();
+    }
+
     /// Hears the job's user too.
     pub(crate) fn admit(&mut self, user: u32) {
         self.guest = Some(user);

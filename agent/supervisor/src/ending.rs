@@ -126,8 +126,7 @@ pub(crate) fn compose(attempt: &AttemptDir, start: &Start, facts: Facts) -> End 
     }
 }
 
-/// Writes the record, then the ledger's line, then takes `busy.json` and the sockets away. It may be called again after
-/// an error: what is done is not done twice.
+/// Writes the record, then the ledger's line. It may be called again after an error: what is done is not done twice.
 pub(crate) fn record(attempt: &AttemptDir, start: &Start, end: &End) -> Result<(), RecordError> {
     let job = attempt.job().ok_or(RecordError::Layout)?;
     let state = job.path().parent().and_then(|jobs| jobs.parent()).ok_or(RecordError::Layout)?;
@@ -139,12 +138,18 @@ pub(crate) fn record(attempt: &AttemptDir, start: &Start, end: &End) -> Result<(
         Err(WriteError::Exists { .. }) => append_once(&ledger, start, end)?,
         Err(source) => return Err(RecordError::Write { source }),
     }
+    Ok(())
+}
+
+/// Takes away what only a running attempt has: its cgroup, `busy.json` and the sockets.
+pub(crate) fn clear_away(attempt: &AttemptDir, start: &Start) {
     // With a survivor in it, it stays, and the next attempt of the job finds it.
     start.cgroup.as_ref().map(cgroup::remove);
     // An index of what is recorded above; whoever finds it later checks it.
-    let _ = std::fs::remove_file(job.busy());
+    if let Some(job) = attempt.job() {
+        let _ = std::fs::remove_file(job.busy());
+    }
     sockets::remove(&start.sockets);
-    Ok(())
 }
 
 /// The supervisor holds the job's lock, so it is the one writer for this job; the check is for a crash between the two
@@ -159,9 +164,10 @@ fn append_once(ledger: &Path, start: &Start, end: &End) -> Result<(), RecordErro
     if present { Ok(()) } else { append(ledger, start, end) }
 }
 
+/// The disk is not waited for: `end.json` is on it, and an agent that misses the line makes it from there.
 fn append(ledger: &Path, start: &Start, end: &End) -> Result<(), RecordError> {
     let line = LedgerLine::of(end, start.because.clone());
-    disk::append_line(ledger, &line, true).map_err(|source| RecordError::Write { source })
+    disk::append_line(ledger, &line, false).map_err(|source| RecordError::Write { source })
 }
 
 fn prove(attempt: &AttemptDir, start: &Start, facts: &Facts) -> String {

@@ -24,7 +24,7 @@ use crate::control::{Control, Said};
 use crate::ending::{self, Facts};
 use crate::hook::{Hook, Plan};
 use crate::notify::NotifySocket;
-use crate::output::{Drained, Output};
+use crate::output::{self, Drained, Output};
 use crate::sockets;
 use crate::stop::{self, Cleared, Order, Sequence};
 
@@ -128,8 +128,10 @@ impl Supervisor {
     /// Runs until the ending is recorded.
     pub(crate) fn run(mut self) {
         while !matches!(self.phase, Phase::Done) {
-            let sleep = self.poll_timeout();
-            let ready = self.wait(sleep);
+            let rests = self.parts.output.take_rest() && matches!(self.phase, Phase::Running);
+            let due = self.poll_timeout();
+            let sleep = if rests { due.min(output::REST) } else { due };
+            let ready = self.wait(sleep, rests);
             let now = self.parts.clock.pass(sleep);
             self.handle_ready(&ready, now);
             self.handle_timeout(now);
@@ -157,13 +159,14 @@ impl Supervisor {
         next.saturating_sub(now.monotonic).min(SLEEP_MAX)
     }
 
-    fn wait(&self, sleep: Duration) -> Ready {
+    /// Waits for what is to be heard; for output but where it rests.
+    fn wait(&self, sleep: Duration, output_rests: bool) -> Ready {
         /// Entries before the clients: signals, notify, listener.
         const FIXED: usize = 3;
 
         let parts = &self.parts;
         let (child, pipe) = match &self.phase {
-            Phase::Running => (Some(&parts.child), parts.output.pipe()),
+            Phase::Running => (Some(&parts.child), parts.output.pipe().filter(|_| !output_rests)),
             // An end is told once; after that the descriptor would be ready for ever.
             Phase::Ending { .. } | Phase::Recording { .. } | Phase::Done => (None, parts.output.pipe()),
             Phase::Following(hook) => (Some(hook.child()), hook.pipe()),
@@ -482,6 +485,13 @@ impl Supervisor {
         {
             match ending::record(&self.parts.attempt, &self.parts.start, end) {
                 Ok(()) => {
+                    if self.parts.plan.is_none() {
+                        // Who watches learns of the ending by this, and need not wait for what is still put in order.
+                        self.parts.control.hang_up();
+                    }
+                    ending::clear_away(&self.parts.attempt, &self.parts.start);
+                    // For those who look at an ended job; the ending itself has all that matters.
+                    let _ = self.parts.book.write_last(now, self.parts.output.bytes());
                     let parts = &self.parts;
                     let hook = parts.plan.as_ref().and_then(|plan| {
                         Hook::begin(plan, &parts.attempt, &parts.start, end, &parts.lock, now.monotonic)
@@ -506,7 +516,7 @@ impl Supervisor {
         self.parts.output.finish();
         // The last words: datagrams that were sent before the end are heard.
         self.parts.notify.drain(&mut self.parts.book, now);
-        let _ = self.parts.book.write_last(now, self.parts.output.bytes());
+        self.parts.book.status(now, self.parts.output.bytes());
         // The group is empty, so its number may go: nothing is signalled after this.
         run::collect_orphans(None);
         let facts = Facts {

@@ -11,7 +11,7 @@ use latido_process::lock::{Lock, LockError};
 use latido_process::run::{self, RunError};
 use latido_process::setup::{Setup, SetupError, User};
 use latido_process::signals::{self, Signals, SignalsError};
-use latido_process::start;
+use latido_process::start::{self, Inherited};
 use latido_process::{Pidfd, Signal};
 use latido_protocol::attempt::Report;
 use latido_protocol::disk::{self, ReadError, WriteError};
@@ -76,9 +76,8 @@ enum RefuseError {
 
 /// Launches the job and reports it. `None`: it was reported that nothing runs.
 pub(crate) fn launch() -> Option<Supervisor> {
-    let inherited = start::inherit().ok()?;
+    let mut inherited = start::inherit().ok()?;
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077)).bits();
-    let mut report = inherited.report;
     if has_ended() {
         // Somebody else recorded the ending. He hears nothing but the end of this process.
         if let Ok(ended) = Ended::take_over(inherited.lock, umask) {
@@ -86,7 +85,14 @@ pub(crate) fn launch() -> Option<Supervisor> {
         }
         return None;
     }
-    let (said, supervisor, failed) = match Launch::prepare(inherited.lock, umask).and_then(Launch::go) {
+    // A starter that waits for the disk says when the attempt is recorded.
+    let ready = Ready::new(umask);
+    if !inherited.may_go() {
+        return None;
+    }
+    let Inherited { lock, mut report, .. } = inherited;
+    let launched = ready.and_then(|ready| Launch::prepare(ready, lock)).and_then(Launch::go);
+    let (said, supervisor, failed) = match launched {
         Ok(Launched::Runs { pid, supervisor }) => (Report::Started { pid }, Some(*supervisor), None),
         Ok(Launched::Failed { detail, ended }) => (Report::LaunchFailed { detail }, None, Some(ended)),
         Err(error) => (Report::Refused { detail: format!("cannot {}", chain(&error)) }, None, None),
@@ -147,6 +153,31 @@ fn inherited(lock: OwnedFd, job: &JobDir) -> Result<Lock, RefuseError> {
         .ok_or_else(|| RefuseError::NotLocked { path: job.lock() })
 }
 
+/// What is ready before the attempt is recorded.
+struct Ready {
+    attempt: AttemptDir,
+    job_dir: JobDir,
+    job: JobFile,
+    signals: Signals,
+    umask: u32,
+    hierarchies: Hierarchies,
+    /// what is done to the process, or why it cannot be
+    setup: Result<Setup, SetupError>,
+}
+
+impl Ready {
+    fn new(umask: u32) -> Result<Self, RefuseError> {
+        let attempt = AttemptDir::new(std::env::args_os().nth(1).ok_or(RefuseError::Argument)?);
+        let job_dir = attempt.job().ok_or_else(|| RefuseError::Layout { attempt: attempt.path().to_owned() })?;
+        let job: JobFile = read(&job_dir.job())?;
+        let signals = leave_the_starter()?;
+        let hierarchies = surroundings::hierarchies(&job.settings);
+        hierarchies.leave();
+        let setup = Setup::of(&job.settings.launch);
+        Ok(Self { attempt, job_dir, job, signals, umask, hierarchies, setup })
+    }
+}
+
 /// All that is ready before the job runs.
 struct Launch {
     attempt: AttemptDir,
@@ -167,21 +198,15 @@ struct Launch {
 }
 
 impl Launch {
-    fn prepare(lock: OwnedFd, umask: u32) -> Result<Self, RefuseError> {
-        let attempt = AttemptDir::new(std::env::args_os().nth(1).ok_or(RefuseError::Argument)?);
-        let job_dir = attempt.job().ok_or_else(|| RefuseError::Layout { attempt: attempt.path().to_owned() })?;
-        let job: JobFile = read(&job_dir.job())?;
+    fn prepare(ready: Ready, lock: OwnedFd) -> Result<Self, RefuseError> {
+        let Ready { attempt, job_dir, job, signals, umask, hierarchies, setup } = ready;
         let mut start: Start = read(&attempt.start())?;
         if start.supervisor.is_some() {
             return Err(RefuseError::Repeated { path: attempt.start() });
         }
         let lock = inherited(lock, &job_dir)?;
-        let signals = leave_the_starter()?;
-        let hierarchies = surroundings::hierarchies(&job.settings);
-        hierarchies.leave();
         let name = cgroup_name(&start, &job_dir);
         surroundings::end_leftovers(&hierarchies, &name, &job_dir, job.settings.orphans)?;
-        let setup = Setup::of(&job.settings.launch);
         let user = setup.as_ref().ok().and_then(|setup| setup.user.clone());
         if let Some(user) = &user {
             // The starter's folder is private to it; this one is for the job's user.
@@ -313,6 +338,7 @@ impl Launch {
         };
         let end = ending::compose(&self.attempt, &self.start, facts);
         ending::record(&self.attempt, &self.start, &end).map_err(|source| RefuseError::Record { source })?;
+        ending::clear_away(&self.attempt, &self.start);
         let plan = Plan { job: self.job, umask: self.umask };
         let ended = Ended { plan, attempt: self.attempt, start: self.start, end, lock: self.lock };
         Ok(Launched::Failed { detail, ended: Box::new(ended) })

@@ -3,7 +3,9 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::Duration;
 
+use latido_process::run;
 use latido_protocol::files::{CarriageReturns, LogLimits};
 use rustix::io::Errno;
 
@@ -11,10 +13,14 @@ use crate::log::Log;
 use crate::overprint::Overprint;
 
 /// Bytes of one read.
-const CHUNK: usize = 16 * 1024;
+const CHUNK: usize = 128 * 1024;
+
+/// How long a pipe that was full of output is left alone once it is empty. Else its writer wakes the supervisor for every few
+/// bytes of a flood, which costs both of them more than the bytes; in this time a flood does not fill the pipe.
+pub(crate) const REST: Duration = Duration::from_micros(400);
 
 /// Chunks of one pass, so that a job that prints without a pause does not keep the loop from its other work.
-const PASS_MAX: u32 = 16;
+const PASS_MAX: u32 = 4;
 
 /// What a look into the pipe found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +40,10 @@ pub(crate) struct Output {
     /// what was printed over, where that is not kept
     overprint: Option<Overprint>,
     bytes: u64,
+    /// the bytes at the last look
+    looked_at: u64,
+    /// a flood was drained, and the pipe is left alone for a moment
+    rests: bool,
 }
 
 impl Output {
@@ -43,7 +53,7 @@ impl Output {
             CarriageReturns::Last => Some(Overprint::default()),
             CarriageReturns::All => None,
         };
-        Self { pipe: Some(pipe), log: Log::new(path, index, limits), overprint, bytes: 0 }
+        Self { pipe: Some(pipe), log: Log::new(path, index, limits), overprint, bytes: 0, looked_at: 0, rests: false }
     }
 
     /// Bytes that came so far.
@@ -65,6 +75,11 @@ impl Output {
     /// is that is being printed over.
     pub(crate) fn look(&mut self) {
         self.log.look();
+        let looked_at = std::mem::replace(&mut self.looked_at, self.bytes);
+        if self.bytes - looked_at >= CHUNK as u64 {
+            // A flood has made the stack deep.
+            run::trim_memory();
+        }
         if let Some(overprint) = &mut self.overprint {
             overprint.settle(&mut |bytes| self.log.append(bytes));
         }
@@ -77,9 +92,15 @@ impl Output {
         }
     }
 
+    /// Whether the pipe is to be left alone for [`REST`], once.
+    pub(crate) fn take_rest(&mut self) -> bool {
+        std::mem::take(&mut self.rests)
+    }
+
     /// Moves what is in the pipe into the log.
     pub(crate) fn drain(&mut self) -> Drained {
         let mut drained = Drained::Nothing;
+        let before = self.bytes;
         // Uninitialised on purpose: only pages that bytes arrive in become memory of this process.
         let mut buffer = [MaybeUninit::<u8>::uninit(); CHUNK];
         for pass in 0..PASS_MAX {
@@ -103,7 +124,10 @@ impl Output {
                     drained = Drained::Some;
                 }
                 Err(Errno::INTR) => {}
-                Err(_) => break,
+                Err(_) => {
+                    self.rests = self.bytes - before >= CHUNK as u64;
+                    break;
+                }
             }
         }
         drained

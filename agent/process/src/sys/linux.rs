@@ -51,25 +51,26 @@ pub(crate) fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
 }
 
-/// Starts a program that gets its two descriptors as standard input and output: `posix_spawn`, no code between fork and
-/// exec.
+/// Starts a program, which has its name as the first argument and gets its three descriptors as the standard ones:
+/// `posix_spawn`, no code between fork and exec.
 pub(crate) fn start(
     program: &Path,
-    arguments: &[&OsStr; 2],
+    arguments: &[&OsStr],
     remove: &[&str],
     set: &[(&str, &OsStr)],
-    input: OwnedFd,
-    output: OwnedFd,
+    standard: [Stdio; 3],
 ) -> io::Result<u32> {
     #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
     let mut command = Command::new(program);
-    command.arg0(arguments[0]).arg(arguments[1]);
+    if let Some((name, rest)) = arguments.split_first() {
+        command.arg0(name).args(rest);
+    }
     for name in remove {
         command.env_remove(name);
     }
     command.envs(set.iter().copied());
-    command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
-    command.spawn().map(|child| child.id())
+    let [input, output, error] = standard;
+    command.stdin(input).stdout(output).stderr(error).spawn().map(|child| child.id())
 }
 
 /// Starts a program without environment and with these standard descriptors.
@@ -151,6 +152,23 @@ pub(crate) fn trim_heap() {
     }
 }
 
+/// Gives the pages of the calling thread's stack back that lie well below what is in use: calls before went deeper.
+pub(crate) fn trim_stack() {
+    /// What this call and a signal may use of it meanwhile.
+    const IN_USE: usize = 16 * 1024;
+    /// As deep as a launch goes, and more.
+    const DEPTH: usize = 256 * 1024;
+
+    let here = 0_u8;
+    let page = rustix::param::page_size();
+    let end = ((&raw const here).addr() - IN_USE) & !(page - 1);
+    // SAFETY: below the frames in use nothing of a stack is read before it is written. Not all of it may be mapped, which the
+    // kernel passes over; nothing else lies there, since the kernel keeps a gap below the largest size of the stack.
+    unsafe {
+        libc::madvise(std::ptr::without_provenance_mut(end - DEPTH), DEPTH, libc::MADV_DONTNEED);
+    }
+}
+
 /// Takes the standard input and output that a starter handed over, puts `/dev/null` in their place, and closes every
 /// other descriptor that leaked in.
 pub(crate) fn take_standard() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -164,6 +182,14 @@ pub(crate) fn take_standard() -> io::Result<(OwnedFd, OwnedFd)> {
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     Ok((input, output))
+}
+
+/// Takes the standard error output, and puts `/dev/null` in its place.
+pub(crate) fn take_error() -> io::Result<OwnedFd> {
+    let error = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?;
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(error)
 }
 
 /// Descriptors that one message may carry (the kernel's SCM_MAX_FD): all are received, so that all are closed.

@@ -1,3 +1,4 @@
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
@@ -5,10 +6,10 @@ use latido_process::lock::{Lock, holders};
 use latido_process::start::collect;
 use latido_protocol::attempt::Report;
 use latido_protocol::disk;
-use latido_protocol::files::{Beats, Busy, End};
+use latido_protocol::files::{Beats, Busy, End, Start};
 use latido_protocol::{Class, OutcomeKind};
 
-use crate::support::{Job, hear, start, wait_until};
+use crate::support::{Attempt, Job, hear, hold, start, wait_until};
 
 #[test]
 fn a_started_attempt_is_on_the_disk_with_its_identities() {
@@ -30,6 +31,47 @@ fn a_started_attempt_is_on_the_disk_with_its_identities() {
     let mut both = [attempt.supervisor, process.pid];
     both.sort_unstable();
     assert_eq!(held, both, "supervisor and job hold the lock");
+}
+
+/// The record that a held supervisor waits for appears after it was started, as where a starter waits for the disk.
+#[test]
+fn a_held_supervisor_starts_its_job_once_the_attempt_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = Job::shell("exec sleep 1000").lay_out(folder.path());
+    let lock = dir.job().unwrap().lock();
+    let aside = folder.path().join("not-yet");
+    std::fs::rename(dir.start(), &aside).unwrap();
+    let held = hold(&dir, Lock::take(&lock).unwrap().unwrap());
+    wait_until("it holds the lock", || holders(&lock).iter().any(|pid| *pid != std::process::id()));
+    std::fs::rename(&aside, dir.start()).unwrap();
+    let starting = held.go();
+    let supervisor = starting.pid;
+    let Report::Started { pid } = hear(starting) else { panic!("it did not start its job") };
+    let recorded: Start = disk::read(&dir.start()).unwrap().unwrap();
+    assert_eq!(recorded.process.map(|process| process.pid), Some(pid));
+    assert_eq!(recorded.supervisor.map(|process| process.pid), Some(supervisor));
+    drop(Attempt { folder, dir, report: Report::Started { pid }, supervisor });
+}
+
+#[test]
+fn a_held_supervisor_that_is_dismissed_or_loses_its_starter_does_nothing_and_frees_the_lock() {
+    for is_dismissed in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Job::shell("touch ran; exec sleep 1000").lay_out(folder.path());
+        let lock = dir.job().unwrap().lock();
+        let before = std::fs::read(dir.start()).unwrap();
+        let held = hold(&dir, Lock::take(&lock).unwrap().unwrap());
+        let mut said = String::new();
+        if is_dismissed {
+            held.dismiss().report.read_to_string(&mut said).unwrap();
+        } else {
+            drop(held); // as the kernel does it for a starter that was killed
+        }
+        assert_eq!(said, "");
+        wait_until("the lock is free", || Lock::take(&lock).unwrap().is_some());
+        assert_eq!(std::fs::read(dir.start()).unwrap(), before);
+        assert!(!folder.path().join("ran").exists() && !folder.path().join("sockets").exists());
+    }
 }
 
 #[test]
@@ -118,7 +160,7 @@ fn two_starters_one_wins() {
     let starting = start(&dir, first);
     let supervisor = starting.pid;
     let report = hear(starting);
-    let attempt = crate::support::Attempt { folder, dir, report, supervisor };
+    let attempt = Attempt { folder, dir, report, supervisor };
     attempt.said("ran");
     assert!(Lock::take(&lock).unwrap().is_none());
     assert_eq!(attempt.said("ran").lines().count(), 1);
@@ -145,7 +187,7 @@ fn rubbish_in_the_files_is_refused_by_name() {
 fn a_socket_path_that_is_too_long_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let dir = Job::shell("echo > ran").lay_out(folder.path());
-    let mut file: latido_protocol::files::Start = disk::read(&dir.start()).unwrap().unwrap();
+    let mut file: Start = disk::read(&dir.start()).unwrap().unwrap();
     file.sockets = folder.path().join("x".repeat(120));
     disk::replace(&dir.start(), &file).unwrap();
     let lock = Lock::take(&dir.job().unwrap().lock()).unwrap().unwrap();

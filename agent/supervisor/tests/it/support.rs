@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use latido_process::identity;
 use latido_process::lock::Lock;
-use latido_process::start::{Starting, collect, start_supervisor};
+use latido_process::start::{Held, Starting, collect, hold_supervisor, start_supervisor};
 use latido_process::tree::{self, Tree};
 use latido_protocol::attempt::{Answer, Beat, Report, Request, StopReason};
 use latido_protocol::disk;
@@ -136,6 +136,11 @@ impl Job {
 
 pub(crate) fn start(dir: &AttemptDir, lock: Lock) -> Starting {
     start_supervisor(Path::new(env!("CARGO_BIN_EXE_latido-supervisor")), dir.path(), lock).unwrap()
+}
+
+/// Starts one that waits for the word.
+pub(crate) fn hold(dir: &AttemptDir, lock: Lock) -> Held {
+    hold_supervisor(Path::new(env!("CARGO_BIN_EXE_latido-supervisor")), dir.path(), lock).unwrap()
 }
 
 pub(crate) fn hear(starting: Starting) -> Report {
