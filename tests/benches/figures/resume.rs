@@ -20,8 +20,9 @@ const TARGET_MS: f64 = 15.0;
 /// runit starts nothing twice within a second, and a job that settled is what is killed in practice.
 const SETTLED: Duration = Duration::from_millis(1200);
 
-/// No delay of the policy, no end of attempts: only the path itself is measured. The strategy is the built-in one.
-const CONFIG: &str = "[policy.default.resume]\nmax_attempts = 1000\nmax_pickups = 1000\n";
+/// No delay of the policy, no pace, no end of attempts: only the path itself is measured. The strategy is the built-in one.
+const CONFIG: &str =
+    "[agent]\nresumes_at_once = 1000\n[policy.default.resume]\nmax_attempts = 1000\nmax_pickups = 1000\n";
 
 /// Measures it with an agent and the built-in plugins, in rounds with a bare waiter and with `runsv`.
 pub(crate) fn measure(place: &Place, table: &mut Table) -> anyhow::Result<()> {

@@ -1,5 +1,7 @@
 //! The SQLite sink through the sandbox, against the same rows inserted by rusqlite without it.
 
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -78,6 +80,46 @@ pub(crate) fn measure(place: &Place, table: &mut Table) -> anyhow::Result<()> {
         table.figure(ours, &[theirs], &target, rate >= TARGET_RATIO);
     }
     table.beside(&[&plain_cpu, &plain_wall]);
+    imported(place, &wall, table)
+}
+
+/// The same rows by the shell of SQLite, which puts all of them in at once and waits for the disk once.
+fn imported(place: &Place, ours: &Series, table: &mut Table) -> anyhow::Result<()> {
+    const ROUNDS: usize = 5;
+
+    let text = place.path("entries.csv");
+    let mut csv = BufWriter::new(File::create(&text)?);
+    for number in 1..=BATCHES as u64 * BATCH {
+        let Change { sequence, at_ms, subject, reason } = change(number);
+        writeln!(csv, "{JOURNAL},{sequence},{at_ms},transition,{subject},3,{sequence},late,alive,{reason}")?;
+    }
+    csv.flush()?;
+    let mut values = Vec::new();
+    for round in 0..ROUNDS {
+        let database = place.path(&format!("imported-{round}.db"));
+        // A table of all columns takes rows of all; those that the text has come in by a view of them.
+        same_schema(&place.path("through.db"), &database)?.execute_batch(
+            "CREATE VIEW given AS SELECT agent, sequence, at_ms, kind, subject, attempt, epoch, previous_verdict, verdict, reason \
+             FROM entries; \
+             CREATE TRIGGER put INSTEAD OF INSERT ON given BEGIN INSERT OR IGNORE INTO entries (agent, sequence, at_ms, kind, \
+             subject, attempt, epoch, previous_verdict, verdict, reason) VALUES (new.agent, new.sequence, new.at_ms, new.kind, \
+             new.subject, new.attempt, new.epoch, new.previous_verdict, new.verdict, new.reason); END",
+        )?;
+        let mut shell = place.command("sqlite3");
+        shell.arg(&database).arg(format!(".import --csv {} given", text.display()));
+        let begun = monotonic();
+        match shell.status() {
+            Ok(status) => ensure!(status.success(), "sqlite3 ended with {status}"),
+            Err(_none) => return Ok(()), // a peer that is not installed
+        }
+        let all = monotonic().saturating_sub(begun).as_secs_f64() * 1e6;
+        values.push(all / (BATCHES as f64 * BATCH as f64));
+        ensure!(rows(&database)? == rows(&place.path("through.db"))?, "sqlite3 did not take every row");
+    }
+    let theirs = Series::new("`sqlite3 .import`, wall a row", "µs", values);
+    let rate = theirs.median() / ours.median();
+    table.figure(ours, &[&theirs], &format!("≥ `.import`; {:.0} %", rate * 100.0), rate >= 1.0);
+    table.beside(&[&theirs]);
     Ok(())
 }
 
