@@ -40,6 +40,10 @@ pub use subjects::to_guest as subject_of;
 /// Plugins' calls run on these threads and on no others.
 const THREADS: usize = 2;
 
+/// What these threads are niced by: where plugins compute on every processor, a verdict does not wait for its turn behind them.
+/// On a machine that is full of other work they still get a tenth of a share.
+const NICE: i32 = 10;
+
 /// Questions that may wait for one strategy. Each is one ended attempt; a flood of them is paced by this.
 const QUESTIONS_MAX: usize = 64;
 
@@ -121,6 +125,10 @@ impl Registry {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("plugins")
+            // Of the calling thread alone. Where it cannot be set, it is as it was.
+            .on_thread_start(|| {
+                let _unchanged = rustix::process::nice(NICE);
+            })
             .enable_all()
             .build()?;
         let compiler = compiler.clone().map(|program| Arc::new(program) as Arc<dyn Compiler>);

@@ -59,6 +59,11 @@ impl Capabilities {
             meter: Arc::default(),
         }
     }
+
+    /// Whether a database was moved away or removed under the instance that uses it, once.
+    pub(crate) fn take_moved(&self) -> bool {
+        self.databases.values().fold(false, |moved, database| database.take_moved() | moved)
+    }
 }
 
 /// A file as the system knows it: another one may come to the same path.

@@ -11,7 +11,7 @@ use crate::capability::Capabilities;
 use crate::clock;
 use crate::costs::Costs;
 use crate::engine::Machine;
-use crate::error::{CallError, Fault, FaultKind};
+use crate::error::{CallError, Fault, FaultKind, PluginError};
 use crate::guest::{CpuSpent, Guest, HANDLES};
 use crate::probe::Watch;
 use crate::spec::Limits;
@@ -117,15 +117,21 @@ impl<W: Kinded + ?Sized> Plugin<W> {
                 Err(error) => Err(mould.fault(function, classify(&error, instance.store.data(), &mould.limits))),
             }
         };
+        let until = (begun + wall).into();
         let called = match &mould.capabilities.watch {
-            None => tokio::time::timeout(wall, work).await.map(Ok),
-            Some(watch) => tokio::time::timeout(wall, watched(watch, work)).await,
+            None => tokio::time::timeout_at(until, work).await.map(Ok),
+            Some(watch) => tokio::time::timeout_at(until, watched(watch, work)).await,
         };
         let meter = &mould.capabilities.meter;
         self.costs.memory_peak = meter.memory_peak.load(Ordering::Relaxed);
         self.costs.fuel = meter.fuel.load(Ordering::Relaxed);
         self.costs.busy += clock::now().saturating_duration_since(begun);
         let called = called.unwrap_or(Err(FaultKind::WallDeadline(wall)));
+        if mould.capabilities.take_moved() {
+            // Whatever came of it: the next instance makes the file ready that is made in its place.
+            let answer = PluginError::Retry("a database was moved away or removed".to_owned());
+            return Err(CallError::Plugin { plugin: mould.name.clone(), answer });
+        }
         let (mut instance, answer) = called.unwrap_or_else(|kind| Err(mould.fault(stage, kind)))?;
         instance.calls += 1;
         let memory_max = mould.limits.memory / MEMORY_KEPT.1 * MEMORY_KEPT.0;

@@ -13,8 +13,8 @@
 //!
 //! # When the job ends
 //!
-//! The ending is recorded once nothing of the attempt is left, or what SIGKILL does not end is named. Then, still under the
-//! job's lock, the command after the ending runs, at most once. What it ends with is recorded, and changes no outcome.
+//! The ending is recorded once nothing of the attempt is left, or what SIGKILL does not end is named. Who watches is hung up on
+//! then, and cgroup and sockets are taken away. Then, still under the job's lock, the command after the ending runs, at most once. What it ends with is recorded, and changes no outcome.
 
 use std::process::ExitCode;
 

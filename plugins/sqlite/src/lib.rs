@@ -65,11 +65,7 @@ impl Lifecycle for Sqlite {
 impl Sink for Sqlite {
     fn write(batch: Batch) -> Result<Acknowledgement, PluginError> {
         let durable = batch.sequences.last().copied().unwrap_or(0);
-        match store(&batch) {
-            // Another file may have come into the place of the one that was made ready.
-            Err(PluginError::Retry(_)) => schema::migrate(DATABASE).and_then(|()| store(&batch))?,
-            stored => stored?,
-        }
+        store(&batch)?;
         Ok(Acknowledgement { durable, refused: Vec::new() })
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Database {
     result_max: usize,
     /// The lock is waited for without a thread, and held by the one that works.
     open: Arc<Mutex<Option<Open>>>,
+    /// its file was moved away or removed since the instance that uses it was made
+    moved: Arc<AtomicBool>,
 }
 
 struct Open {
@@ -71,7 +73,18 @@ struct Open {
 
 impl Database {
     pub(crate) fn new(grant: SqlGrant, limits: &Limits) -> Self {
-        Self { grant, pages: limits.sql_pages, result_max: limits.sql_result, open: Arc::default() }
+        Self {
+            grant,
+            pages: limits.sql_pages,
+            result_max: limits.sql_result,
+            open: Arc::default(),
+            moved: Arc::default(),
+        }
+    }
+
+    /// Whether its file was moved away or removed, once. What an instance had made ready in it is not in the next one.
+    pub(crate) fn take_moved(&self) -> bool {
+        self.moved.swap(false, Ordering::Relaxed)
     }
 
     /// Works with the database on a thread that may block. When the call is given up, the work is interrupted and rolled
@@ -84,10 +97,13 @@ impl Database {
         let (grant, pages) = (self.grant.clone(), self.pages);
         let given_up = GivenUp(Arc::new(AtomicBool::new(false)));
         let flag = Arc::clone(&given_up.0);
+        let moved = Arc::clone(&self.moved);
         let done = tokio::task::spawn_blocking(move || {
             // Moved away or removed from outside: what is written there reaches nobody.
             if slot.as_ref().is_some_and(|open| !open.file.is_some_and(|file| file.is_at(&grant.path))) {
                 *slot = None;
+                moved.store(true, Ordering::Relaxed);
+                return Err(SqlError::Failed("its file was moved away or removed; the plugin begins anew".into()));
             }
             if slot.is_none() {
                 *slot = Some(open(&grant, pages)?);

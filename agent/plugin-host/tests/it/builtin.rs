@@ -4,7 +4,7 @@ use std::path::Path;
 
 use latido_plugin_host::{
     Attribute, Budget, Command, Decision, Entries, EnvironmentValue, EnvironmentVariable, Field, Kind, Outcome,
-    PastAttempt, PluginSpec, Severity, Situation, Subject, Verdict,
+    PastAttempt, PluginError, PluginSpec, Severity, Situation, Subject, Verdict,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -154,6 +154,14 @@ async fn sqlite_goes_on_in_a_new_file_where_its_own_was_moved_or_removed() {
     let spec = PluginSpec { settings: json!({ "entries_max": 100 }), ..sqlite(&world) };
     let mut sink = world.host.load_sink(spec).await.unwrap();
     for number in 1..=4 {
+        if number > 1 {
+            // The instance that made the old file ready ends with this call; the next one finds the new file and makes it ready.
+            let told = write(&mut sink, &beats(number..=number)).await.unwrap_err();
+            assert!(
+                matches!(told.answer(), Some(PluginError::Retry(why)) if why.contains("moved away or removed")),
+                "{told}"
+            );
+        }
         assert_eq!(write(&mut sink, &beats(number..=number)).await, Ok(number));
         let database = Connection::open(world.path("history.db")).unwrap();
         let stored: u64 =
@@ -203,7 +211,7 @@ async fn sqlite_says_to_come_again_when_the_disk_is_full() {
     spec.limits.sql_pages = 16;
     let mut sink = world.host.load_sink(spec).await.unwrap();
     let error = sink.write(&beats(1..=1000)).await.unwrap_err();
-    assert_eq!(error.answer(), Some(&latido_plugin_host::PluginError::RetryAfter(10_000)));
+    assert_eq!(error.answer(), Some(&PluginError::RetryAfter(10_000)));
     let count: i64 = Connection::open(world.path("history.db"))
         .unwrap()
         .query_row("SELECT count(*) FROM entries", [], |row| row.get(0))
