@@ -37,12 +37,18 @@ use record::Records;
 pub use spec::of as component_spec;
 pub use subjects::to_guest as subject_of;
 
-/// Plugins' calls run on these threads and on no others.
-const THREADS: usize = 2;
+/// Plugins' calls run on at most so many threads and on no others.
+const THREADS_MAX: usize = 2;
 
-/// What these threads are niced by: where plugins compute on every processor, a verdict does not wait for its turn behind them.
-/// On a machine that is full of other work they still get a tenth of a share.
+/// What these threads are niced by: within the agent, nothing waits for its turn behind plugins that compute. On a machine that is
+/// full of other work they still get a tenth of a share.
 const NICE: i32 = 10;
+
+/// One processor fewer than there are, where there are two: the supervisors are other processes, which no niceness lets through,
+/// and a verdict begins with them. Plugins that share a thread take turns of 10 ms.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get() - 1).clamp(1, THREADS_MAX)
+}
 
 /// Questions that may wait for one strategy. Each is one ended attempt; a flood of them is paced by this.
 const QUESTIONS_MAX: usize = 64;
@@ -123,7 +129,7 @@ impl Registry {
         mut changed: mpsc::UnboundedReceiver<SubjectName>,
     ) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(THREADS)
+            .worker_threads(threads())
             .thread_name("plugins")
             // Of the calling thread alone. Where it cannot be set, it is as it was.
             .on_thread_start(|| {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use wasmtime::{Store, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
@@ -22,6 +23,9 @@ const MEMORY_KEPT: (usize, usize) = (3, 4);
 
 /// More fuel than anything uses.
 const FUEL: u64 = u64::MAX;
+
+/// A limit beyond what the clock can hold is this one.
+const WALL_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Frames of a guest's stack that a message about a trap shows.
 const FRAMES: usize = 8;
@@ -117,7 +121,7 @@ impl<W: Kinded + ?Sized> Plugin<W> {
                 Err(error) => Err(mould.fault(function, classify(&error, instance.store.data(), &mould.limits))),
             }
         };
-        let until = (begun + wall).into();
+        let until = begun.checked_add(wall).unwrap_or(begun + WALL_MAX).into();
         let called = match &mould.capabilities.watch {
             None => tokio::time::timeout_at(until, work).await.map(Ok),
             Some(watch) => tokio::time::timeout_at(until, watched(watch, work)).await,

@@ -245,6 +245,16 @@ async fn an_instance_is_renewed_by_calls_and_by_memory() {
 }
 
 #[tokio::test]
+async fn a_deadline_beyond_every_clock_is_none() {
+    let world = World::new();
+    let mut spec = PluginSpec::new("lines", Kind::Sink, builtin("jsonl"));
+    spec.grants.files.insert("main".to_owned(), world.path("lines").into());
+    spec.limits.wall = Duration::MAX;
+    let mut sink = world.host.load_sink(spec).await.unwrap();
+    assert_eq!(write(&mut sink, &beat(1)).await, Ok(1));
+}
+
+#[tokio::test]
 async fn an_answer_of_the_plugins_own_keeps_its_instance() {
     let world = World::new();
     let mut sink = world.host.load_sink(misbehaving("write", "retry-later")).await.unwrap();
