@@ -3,7 +3,7 @@
 //! The process is watched by a pidfd, so that its end is known at once, whatever it was doing. Its word comes over
 //! the attempt's control socket; a connection that breaks while the process lives is made again.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use latido_driver::{AttemptName, Fact};
@@ -56,7 +56,6 @@ pub(crate) async fn watch(driver: &DriverHandle, start: &Start, directory: &layo
     let look_every = look_every(job.as_ref());
     // The command after an ending holds the lock: until it is over, no attempt can follow.
     let is_followed = job.is_none_or(|job| job.settings.on_end.is_some());
-    let mut is_told = false;
     loop {
         tokio::select! {
             biased;
@@ -66,13 +65,16 @@ pub(crate) async fn watch(driver: &DriverHandle, start: &Start, directory: &layo
                 }
                 // A supervisor that this agent started is its child, and would stay a zombie.
                 latido_process::start::collect(supervisor.pid);
-                return if is_told { Watched::Ended } else { after_the_end(driver, start, directory).await };
+                return after_the_end(driver, start, directory).await;
             }
             () = listen(driver, start, look_every) => {
                 // The connection broke, or the supervisor does not answer. Its process rules, but over a recorded ending: it
                 // hangs up when that is on the disk, and nothing is left to do but to end itself.
-                let hangs_up = !is_told && !is_followed;
-                is_told |= hangs_up && matches!(after_the_end(driver, start, directory).await, Watched::Ended);
+                if !is_followed && matches!(after_the_end(driver, start, directory).await, Watched::Ended) {
+                    // Its own end is waited for apart: another attempt may be watched by then.
+                    tokio::spawn(collected(process, supervisor.pid));
+                    return Watched::Ended;
+                }
                 tokio::select! {
                     _gone = process.readable() => {}
                     () = tokio::time::sleep(RECONNECT_AFTER) => {}
@@ -80,6 +82,12 @@ pub(crate) async fn watch(driver: &DriverHandle, start: &Start, directory: &layo
             }
         }
     }
+}
+
+/// Collects a child once it has ended.
+async fn collected(process: AsyncFd<OwnedFd>, pid: u32) {
+    let _broken = process.readable().await;
+    latido_process::start::collect(pid);
 }
 
 async fn after_the_end(driver: &DriverHandle, start: &Start, directory: &layout::AttemptDir) -> Watched {

@@ -1,6 +1,6 @@
 //! What the ending was, and its record.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use latido_process::cgroup::{self, OutOfMemory};
@@ -9,7 +9,7 @@ use latido_process::run::{self, Ending};
 use latido_protocol::attempt::StopReason;
 use latido_protocol::disk::{self, ReadError, WriteError};
 use latido_protocol::files::{End, LedgerLine, Rusage, Spent, Start};
-use latido_protocol::layout::AttemptDir;
+use latido_protocol::layout::{AttemptDir, StateDir};
 use latido_protocol::{Class, FORMAT_VERSION, Limit, Outcome, OutcomeKind, Progress, Span};
 
 use crate::clock;
@@ -128,9 +128,7 @@ pub(crate) fn compose(attempt: &AttemptDir, start: &Start, facts: Facts) -> End 
 
 /// Writes the record, then the ledger's line. It may be called again after an error: what is done is not done twice.
 pub(crate) fn record(attempt: &AttemptDir, start: &Start, end: &End) -> Result<(), RecordError> {
-    let job = attempt.job().ok_or(RecordError::Layout)?;
-    let state = job.path().parent().and_then(|jobs| jobs.parent()).ok_or(RecordError::Layout)?;
-    let ledger = latido_protocol::layout::StateDir::new(state).ledger();
+    let ledger = ledger(attempt).ok_or(RecordError::Layout)?;
     match disk::create(&attempt.end(), end) {
         // The line follows the file, so without the file there was no line: a long ledger is not read for every ending.
         Ok(()) => append(&ledger, start, end)?,
@@ -162,6 +160,20 @@ fn append_once(ledger: &Path, start: &Start, end: &End) -> Result<(), RecordErro
     })
     .map_err(|source| RecordError::Ledger { source })?;
     if present { Ok(()) } else { append(ledger, start, end) }
+}
+
+/// The ledger of the state directory that an attempt lies in.
+fn ledger(attempt: &AttemptDir) -> Option<PathBuf> {
+    let job = attempt.job()?;
+    let state = job.path().parent()?.parent()?;
+    Some(StateDir::new(state).ledger())
+}
+
+/// Puts the line of the attempt before on the disk, once another one runs. So at most one line of a job is ever missing after a
+/// loss of power, that of its latest attempt, which an agent looks for.
+pub(crate) fn sync_earlier(attempt: &AttemptDir) {
+    // A ledger that cannot be synced is tried again by the next attempt.
+    let _ = ledger(attempt).map(|ledger| disk::sync_file(&ledger));
 }
 
 /// The disk is not waited for: `end.json` is on it, and an agent that misses the line makes it from there.

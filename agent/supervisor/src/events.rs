@@ -125,6 +125,11 @@ impl Supervisor {
         Self { parts, phase: Phase::Running, order: None, sequence: None, run_until }
     }
 
+    /// The attempt, where there was one before it.
+    pub(crate) fn resumed(&self) -> Option<&AttemptDir> {
+        (self.parts.start.attempt > 1).then_some(&self.parts.attempt)
+    }
+
     /// Runs until the ending is recorded.
     pub(crate) fn run(mut self) {
         while !matches!(self.phase, Phase::Done) {

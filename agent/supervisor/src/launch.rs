@@ -98,6 +98,9 @@ pub(crate) fn launch() -> Option<Supervisor> {
         Err(error) => (Report::Refused { detail: format!("cannot {}", chain(&error)) }, None, None),
     };
     tell(&mut report, &said);
+    if let Some(resumed) = supervisor.as_ref().and_then(Supervisor::resumed) {
+        ending::sync_earlier(resumed);
+    }
     if let Some(ended) = failed {
         ended.follow();
     }
