@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use latido::jobs::clock::wall_time;
+use latido::jobs::recover::record_lost;
 use latido_protocol::Class;
 use latido_protocol::status::Verdict;
 
@@ -100,4 +102,23 @@ fn a_resume_says_what_it_ended_first() {
     let told = format!("attempt 1 of job a had lost its supervisor: pid {pid} (sleep) was ended first\n");
     assert!(ran.stderr.contains(&told), "{ran:?}");
     assert_eq!(world.living("a", 1), []);
+}
+
+/// A job and its supervisor are killed together, as by a machine without memory: whoever records that clears away for them.
+#[test]
+fn what_was_made_for_an_attempt_goes_with_it_also_when_its_supervisor_cannot_clear_away() {
+    let world = World::new();
+    world.detach("a", &[], "echo a >> up; exec sleep 100");
+    wait_until("the job", || world.read("up").contains('a'));
+    let start = world.start("a", 1);
+    let folders = start.cgroup.map(|cgroup| cgroup.folders).unwrap_or_default();
+    assert!(folders.iter().all(|folder| folder.path.is_dir()), "{folders:?}");
+    for process in [start.supervisor, start.process].into_iter().flatten() {
+        world.kill(process.pid, "KILL");
+    }
+    wait_until("the loss is recorded", || {
+        record_lost(world.state(), &"a".parse().unwrap(), 1, "a test", wall_time()).is_ok()
+    });
+    assert!(folders.iter().all(|folder| !folder.path.exists()), "{folders:?}");
+    assert!(!start.sockets.exists(), "the sockets were left behind");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use latido_process::lock::{Lock, LockError};
-use latido_process::{identity, tree};
+use latido_process::{cgroup, identity, tree};
 use latido_protocol::files::{End, Start};
 use latido_protocol::layout::{JobDir, StateDir};
 use latido_protocol::{FORMAT_VERSION, Outcome, SubjectName, WallTime, disk};
@@ -258,10 +258,12 @@ pub fn settle(
     };
     enter_in_ledger(state, facts.records.start.as_ref(), &end)?;
     after_end::follow(&folder, &facts.records, held);
-    // Both are hints that are checked wherever they are read, so leaving one behind harms nobody.
+    // All are hints that are checked wherever they are read, so leaving one behind harms nobody.
     let _ = fs::remove_file(folder.busy());
     if let Some(start) = &facts.records.start {
         sockets::remove_folder(&start.sockets);
+        // The kernel keeps one that somebody is in.
+        start.cgroup.as_ref().map(cgroup::remove);
     }
     Ok(end)
 }
