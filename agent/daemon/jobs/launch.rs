@@ -1,6 +1,7 @@
 //! Launches an attempt: the lock, the epoch, the folder, the supervisor, and its word that the job runs.
 
 use std::io::{self, Read};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -158,6 +159,8 @@ fn record_and_start(
     lock: Lock,
 ) -> Result<Result<Option<Report>, String>, LaunchError> {
     let attempt_dir = folder.attempt(decided.given.attempt).path().to_owned();
+    // A supervisor that dies before it has the word must not free the lock while its attempt is being recorded.
+    let own = lock.as_fd().try_clone_to_owned();
     let (held, recorded) = std::thread::scope(|scope| {
         // A thread of its own, since a fork waits as well.
         let held = scope.spawn(|| start::hold_supervisor(program, &attempt_dir, lock));
@@ -177,6 +180,7 @@ fn record_and_start(
     }
     Ok(held.and_then(|held| {
         let starting = held.go();
+        drop(own);
         let heard = hear(&starting);
         // The command after the ending holds the lock; nothing else of the attempt is left.
         if let (Ok(Some(Report::LaunchFailed { .. })), Some(on_end)) = (&heard, &file.settings.on_end) {
